@@ -1,0 +1,232 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestAttackAtEveryStep lets the host do something nasty before each step of an
+// apply in turn. Whatever it is: nothing outside is written, nothing that the
+// host made is lost, and the apply is done or not done.
+func TestAttackAtEveryStep(t *testing.T) {
+	attacks := map[string]func(b *bench, outside string){
+		"file becomes link": func(b *bench, outside string) {
+			_ = os.Rename(b.path("d/f"), b.path("d/kept"))
+			_ = os.Symlink(filepath.Join(outside, "victim"), b.path("d/f"))
+		},
+		"link planted for new file": func(b *bench, outside string) {
+			_ = os.Symlink(filepath.Join(outside, "victim"), b.path("d/new"))
+		},
+		"directory becomes link": func(b *bench, outside string) {
+			_ = os.Rename(b.path("d"), b.path("away"))
+			_ = os.Symlink(outside, b.path("d"))
+		},
+		"file becomes FIFO": func(b *bench, _ string) {
+			_ = os.Rename(b.path("d/f"), b.path("d/kept"))
+			_ = unix.Mkfifo(b.path("d/f"), 0o644)
+		},
+		"file is edited": func(b *bench, _ string) { _ = os.WriteFile(b.path("d/f"), []byte("host edit"), 0o644) },
+		"file is replaced": func(b *bench, _ string) {
+			_ = os.WriteFile(b.path("d/tmp"), []byte("host edit"), 0o644)
+			_ = os.Rename(b.path("d/tmp"), b.path("d/f"))
+		},
+		"deleted file is edited":    func(b *bench, _ string) { _ = os.WriteFile(b.path("d/gone"), []byte("host edit"), 0o644) },
+		"file in deleted directory": func(b *bench, _ string) { _ = os.WriteFile(b.path("empty/x"), []byte("host edit"), 0o644) },
+	}
+	for name, attack := range attacks {
+		t.Run(name, func(t *testing.T) {
+			for k := 0; ; k++ {
+				if !attackOnce(t, k, attack) {
+					t.Logf("%d steps", k)
+					return
+				}
+			}
+		})
+	}
+}
+
+// attackOnce runs the attack before step k; false when there was no such step.
+func attackOnce(t *testing.T, k int, attack func(*bench, string)) bool {
+	t.Helper()
+	b := newBench(t)
+	outside := filepath.Join(filepath.Dir(b.root), "outside")
+	must(t, os.Mkdir(outside, 0o755))
+	must(t, os.WriteFile(filepath.Join(outside, "victim"), []byte("safe"), 0o644))
+	must(t, os.WriteFile(filepath.Join(outside, "f"), []byte("safe"), 0o644))
+	must(t, os.WriteFile(filepath.Join(outside, "gone"), []byte("safe"), 0o644))
+	want := treeOf(t, outside)
+	b.write("d/f=1", "d/gone=2", "empty")
+	items := []Item{b.item("d/f", file("new contents")), b.item("d/new", file("created")), b.item("d/gone", Want{}), b.item("empty", Want{}),
+		b.item("sub", dir()), b.item("sub/x", file("y"))}
+	n, hit := 0, false
+	o := b.options()
+	o.Step = func(string) error {
+		if n == k {
+			hit = true
+			attack(b, outside)
+		}
+		n++
+		return nil
+	}
+	_, err := Run(context.Background(), items, o)
+	if got := treeOf(t, outside); got != want {
+		t.Fatalf("step %d: outside became\n%s", k, got)
+	}
+	if hit {
+		attackEnd(t, b, k, err)
+	}
+	return hit
+}
+
+// attackEnd checks that the host's work survived.
+func attackEnd(t *testing.T, b *bench, k int, err error) {
+	t.Helper()
+	if err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrStuck) {
+		t.Errorf("step %d: unexpected error %v", k, err)
+	}
+	all := b.tree() + "\n" + treeOf(t, b.state)
+	rest := strings.ReplaceAll(b.tree(), "away/.winkfs-apply", "")
+	if err != nil && !errors.Is(err, ErrStuck) && strings.Contains(rest, ".winkfs-apply") {
+		t.Errorf("step %d: temporary names are left after %v:\n%s", k, err, b.tree())
+	}
+	if !strings.Contains(all, `"1"`) && !strings.Contains(all, "host edit") && !strings.Contains(all, "new contents") {
+		t.Errorf("step %d: the file is gone altogether:\n%s", k, all)
+	}
+}
+
+// TestSwapRace swaps a directory for a link to the outside while applies run.
+func TestSwapRace(t *testing.T) {
+	b := newBench(t)
+	outside := filepath.Join(filepath.Dir(b.root), "outside")
+	must(t, os.Mkdir(outside, 0o755))
+	b.write("d/f=0", "away->"+outside)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Add(1)
+	go func() {
+		defer wg.Done()
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_ = unix.Renameat2(unix.AT_FDCWD, b.path("d"), unix.AT_FDCWD, b.path("away"), unix.RENAME_EXCHANGE)
+			}
+		}
+	}()
+	for i := range 60 {
+		it := Item{Source: 1, Path: fmt.Sprintf("d/new%d", i), Want: file("x")}
+		_, err := b.run(it)
+		if errors.Is(err, ErrStuck) || errors.Is(err, ErrUnfinished) {
+			for range 100 {
+				if _, err = Recover(context.Background(), b.options()); err == nil {
+					break
+				}
+			}
+			if err != nil {
+				t.Fatalf("recover: %v", err)
+			}
+		}
+	}
+	close(stop)
+	wg.Wait()
+	if got := treeOf(t, outside); got != "" {
+		t.Fatalf("the race wrote outside:\n%s", got)
+	}
+}
+
+func TestSymlinkedRootIsTheCallers(t *testing.T) {
+	b := newBench(t)
+	b.write("real/x=1", "link->real")
+	if _, err := b.run(Item{Source: 1, Path: "link/y", Want: file("2")}); !errors.Is(err, ErrConflict) {
+		t.Errorf("writing through a link inside the source gives %v", err)
+	}
+	res, err := b.run(Item{Source: 1, Path: "link/x", Base: b.base("real/x")})
+	if !errors.Is(err, ErrConflict) {
+		t.Errorf("deleting through a link gives %+v, %v", res, err)
+	}
+	b.check("real/x=1", "link->real")
+}
+
+// TestErrorAtEveryStep makes each step fail in turn: the tree is as before.
+func TestErrorAtEveryStep(t *testing.T) {
+	boom := errors.New("boom")
+	for k := 0; ; k++ {
+		b := newBench(t)
+		items := workload(b)
+		before := b.tree()
+		n, hit := 0, false
+		o := b.options()
+		o.Step = func(string) error {
+			n++
+			if n == k+1 {
+				hit = true
+				return boom
+			}
+			return nil
+		}
+		_, err := Run(context.Background(), items, o)
+		if !hit {
+			must(t, err)
+			t.Logf("%d steps", k)
+			checkDone(b)
+			return
+		}
+		if errors.Is(err, ErrStuck) { // behind the point of no return
+			o.Step = nil
+			if _, err := Recover(context.Background(), o); err != nil {
+				t.Fatalf("step %d: recover: %v", k, err)
+			}
+			checkDone(b)
+			continue
+		}
+		if !errors.Is(err, boom) || b.tree() != before {
+			t.Fatalf("step %d: %v, tree\n%s\nwant\n%s", k, err, b.tree(), before)
+		}
+	}
+}
+
+// workload makes a tree and items of every kind.
+func workload(b *bench) []Item {
+	b.t.Helper()
+	b.write("m=1", "d/gone=2", "d/e/gone=3", "mv/x=4", "mv/y=5", "f2d=6", "d2f/x=7", "l->m", "meta=8", "ro=9")
+	return workloadItems(b)
+}
+
+func workloadItems(b *bench) []Item {
+	return []Item{
+		b.item("m", file("changed")), b.item("d", Want{}), b.item("d/gone", Want{}), b.item("d/e", Want{}), b.item("d/e/gone", Want{}),
+		b.item("n", dir()), b.move("mv", "n/moved"), {Source: 1, Path: "n/moved/x", Base: b.base("mv/x"), Want: file("edited")},
+		{Source: 1, Path: "n/moved/y", Base: b.base("mv/y")},
+		b.item("f2d", dir()), {Source: 1, Path: "f2d/x", Want: file("in")}, b.item("d2f", file("out")), b.item("d2f/x", Want{}),
+		b.item("l", symlink("n")), b.item("meta", Want{Mode: unix.S_IFREG | 0o600, Size: 1}), b.item("new", file("new")),
+	}
+}
+
+func checkDone(b *bench) {
+	b.t.Helper()
+	_ = os.Chmod(b.path("meta"), 0o644)
+	b.check("m=changed", "n/moved/x=edited", "f2d/x=in", "d2f=out", "l->n", "meta=8", "new=new", "ro=9")
+}
+
+func TestUnwritableDirectory(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write everywhere; TestErrorAtEveryStep covers the revert")
+	}
+	b := newBench(t)
+	b.write("a=1", "ro/f=2")
+	must(t, os.Chmod(b.path("ro"), 0o555))
+	t.Cleanup(func() { _ = os.Chmod(b.path("ro"), 0o755) })
+	before := b.tree()
+	if _, err := b.run(b.item("a", file("x")), b.item("ro/f", file("y"))); !errors.Is(err, unix.EACCES) || b.tree() != before {
+		t.Errorf("error is %v, tree\n%s", err, b.tree())
+	}
+}

@@ -1,0 +1,112 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// The variables by which TestCrash talks to the process that it kills.
+const (
+	envCrashDir = "WINKFS_TEST_APPLY_DIR"
+	envCrashAt  = "WINKFS_TEST_APPLY_KILL"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(envCrashDir); dir != "" {
+		os.Exit(crashChild(dir))
+	}
+	os.Exit(m.Run())
+}
+
+// crashChild applies the workload and kills itself before the k-th step. With
+// the tree made by the parent the items' bases are those of the tree.
+func crashChild(dir string) int {
+	t := &testing.T{}
+	b := &bench{t: t, root: dir + "/source", state: dir + "/state/apply"}
+	fd, err := unix.Open(b.root, unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	b.fd = fd
+	k, _ := strconv.Atoi(os.Getenv(envCrashAt))
+	n := 0
+	o := b.options()
+	o.Step = func(string) error {
+		if n == k {
+			_ = unix.Kill(os.Getpid(), unix.SIGKILL)
+			select {}
+		}
+		n++
+		return nil
+	}
+	if ids, _ := listIntents(o.Dir); len(ids) > 0 {
+		_, err = Recover(context.Background(), o)
+	} else {
+		_, err = Run(context.Background(), workloadItems(b), o)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// TestCrash kills an apply before its k-th step, for rising k, and its recovery
+// before each of its steps too: the tree is always the old or the new one.
+func TestCrash(t *testing.T) {
+	stride := 1
+	if testing.Short() {
+		stride = 7
+	}
+	for k := 0; ; k += stride {
+		b := newBench(t)
+		workload(b)
+		before := b.tree()
+		if !crash(t, b, k) {
+			checkDone(b)
+			t.Logf("%d steps", k)
+			return
+		}
+		for j := k % 5; crash(t, b, j); j += 5 { // the recovery dies as well
+		}
+		if _, err := Recover(context.Background(), b.options()); err != nil {
+			t.Fatalf("step %d: recover: %v", k, err)
+		}
+		if b.tree() != before {
+			checkDone(b)
+		}
+		if t.Failed() {
+			t.Fatalf("step %d", k)
+		}
+		if strings.Contains(b.tree(), ".winkfs-apply") {
+			t.Fatalf("step %d: temporary names are left:\n%s", k, b.tree())
+		}
+		if _, err := b.run(b.item("later", file("x"))); err != nil {
+			t.Fatalf("step %d: the next apply: %v", k, err)
+		}
+	}
+}
+
+// crash runs the child until its k-th step and reports whether it was killed.
+func crash(t *testing.T, b *bench, k int) bool {
+	t.Helper()
+	cmd := osexec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), envCrashDir+"="+strings.TrimSuffix(b.root, "/source"), envCrashAt+"="+strconv.Itoa(k))
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return false
+	}
+	if ws, ok := cmd.ProcessState.Sys().(interface{ Signaled() bool }); ok && ws.Signaled() {
+		return true
+	}
+	t.Fatalf("child: %v\n%s", err, out)
+	return false
+}

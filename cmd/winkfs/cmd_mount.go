@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/winkfs/winkfs/workspace"
+)
+
+type mountOptions struct {
+	workspace  string
+	name       string
+	config     string
+	at         string
+	mounts     []string
+	ephemeral  bool
+	foreground bool
+	readOnly   bool
+	allowOther bool
+	mount8     bool // the arguments are those of mount(8)
+	options    []string
+}
+
+func newMountCommand(e *env) *cli.Command {
+	var o mountOptions
+	var mounts, options cli.StringSlice
+	return &cli.Command{
+		Name: "mount", Usage: "mount a workspace and return when it is usable", ArgsUsage: "[SOURCE] MOUNTPOINT",
+		Description: "With a SOURCE a workspace is made over it, or the one that was mounted there before over the same\nsource goes on. Without one, -w names the workspace to go on with, or --config or --mount the sources.",
+		Flags: []cli.Flag{
+			workspaceFlag(&o.workspace), jsonFlag(e),
+			&cli.StringFlag{Name: "name", Usage: "name the workspace `N`", Destination: &o.name},
+			&cli.StringFlag{Name: "config", Usage: "take the configuration from `FILE`", Destination: &o.config},
+			&cli.StringSliceFlag{Name: "mount", Usage: "a source: `host=DIR`,at=PLACE,mode=rw|ro", Destination: &mounts},
+			&cli.BoolFlag{Name: "ephemeral", Usage: "remove the workspace when it is unmounted", Destination: &o.ephemeral},
+			&cli.BoolFlag{Name: "foreground", Aliases: []string{"f"}, Usage: "serve in this process", Destination: &o.foreground},
+			&cli.StringFlag{Name: "at", Usage: "mount the state at `POINT`, read-only", Destination: &o.at},
+			&cli.StringSliceFlag{Name: "options", Aliases: []string{"o"}, Usage: "options as mount(8) gives them: ro, allow_other, config=, name=, ...", Destination: &options},
+			&cli.BoolFlag{Name: "mount8", Hidden: true, Destination: &o.mount8},
+		},
+		Action: func(c *cli.Context) error {
+			o.mounts, o.options = mounts.Value(), options.Value()
+			return runMount(c.Context, e, o, c.Args().Slice())
+		},
+	}
+}
+
+func runMount(ctx context.Context, e *env, o mountOptions, args []string) error {
+	if err := o.words(e); err != nil {
+		return err
+	}
+	if o.at != "" {
+		return workspace.Fail(workspace.CodeUsage, "mount --at is not supported yet").
+			Hinted("`winkfs diff %s` shows what changed since, `winkfs rollback` returns there and `winkfs redo` comes back", o.at)
+	}
+	source, mountpoint, err := o.places(args)
+	if err != nil {
+		return err
+	}
+	mountpoint, err = workspace.Mountpoint(mountpoint)
+	if err != nil {
+		return err
+	}
+	entry, fresh, err := e.mountable(o, source, mountpoint)
+	if err != nil {
+		return err
+	}
+	if entry.Live {
+		return workspace.Fail(workspace.CodeFailure, "mount workspace %s: it is mounted at %s already", shown(entry), entry.Mountpoint()).
+			Hinted("winkfs umount %s", shown(entry))
+	}
+	d := daemonSpec{entry: entry, mountpoint: mountpoint, readOnly: o.readOnly, allowOther: o.allowOther}
+	if o.foreground {
+		err = e.serve(ctx, d, nil)
+	} else {
+		err = e.spawn(ctx, d)
+	}
+	if err != nil && fresh {
+		_ = workspace.Remove(entry)
+	}
+	if err != nil || o.foreground {
+		return err
+	}
+	return e.mountedNote(ctx, entry)
+}
+
+// shown is how a workspace is called towards people: by its name, else its id.
+func shown(entry *workspace.Entry) string {
+	if n := entry.Name(); n != "" {
+		return n
+	}
+	return entry.ID
+}
+
+func (e *env) mountedNote(ctx context.Context, entry *workspace.Entry) error {
+	return e.withWorkspace(ctx, entry.ID, workspace.ReadOnly, func(ops workspace.Operations) error {
+		st, err := ops.Status(ctx)
+		if err != nil {
+			return err
+		}
+		if e.globals.json {
+			return e.emit(st)
+		}
+		fmt.Fprintln(e.stdout, st.ID)
+		e.note("mounted at %s", printable(st.Mountpoint))
+		for _, d := range st.Degraded {
+			e.note("degraded: %s", printable(d))
+		}
+		return nil
+	})
+}
+
+// places splits the positional arguments.
+func (o *mountOptions) places(args []string) (source, mountpoint string, err error) {
+	switch len(args) {
+	case 1:
+		return "", args[0], nil
+	case 2:
+		if o.workspace != "" || len(o.mounts) > 0 {
+			return "", "", usage("mount takes a SOURCE, or -w, or --mount, not two of them")
+		}
+		return args[0], args[1], nil
+	}
+	return "", "", usage("mount needs a mount point: winkfs mount [SOURCE] MOUNTPOINT")
+}
+
+// mountable finds the workspace to mount or makes it. fresh says that it was
+// made.
+func (e *env) mountable(o mountOptions, source, mountpoint string) (entry *workspace.Entry, fresh bool, err error) {
+	reg, err := e.registry()
+	if err != nil {
+		return nil, false, err
+	}
+	if o.workspace != "" {
+		entry, err := reg.Find(o.workspace)
+		return entry, false, err
+	}
+	cfg, err := o.effective(source)
+	if err != nil {
+		return nil, false, err
+	}
+	if entry, err := reg.Resume(cfg, mountpoint); entry != nil || err != nil {
+		return entry, false, err
+	}
+	if len(cfg.Sources) == 0 {
+		return nil, false, usage("nothing to mount: name a SOURCE, -w WORKSPACE, --mount or --config with sandbox.paths")
+	}
+	if err := workspace.CheckMount(reg.Root(), cfg, mountpoint); err != nil {
+		return nil, false, err
+	}
+	entry, err = workspace.Create(reg, cfg)
+	return entry, true, err
+}
+
+// effective returns the configuration that flags and files make.
+func (o *mountOptions) effective(source string) (*workspace.Config, error) {
+	cfg := workspace.DefaultConfig()
+	if o.config != "" {
+		var err error
+		if cfg, err = workspace.LoadConfig(o.config); err != nil {
+			return nil, err
+		}
+	}
+	if source != "" {
+		cfg.Sources = append([]workspace.Source{{Host: source, At: "/", Mode: "rw"}}, cfg.Sources...)
+	}
+	for _, m := range o.mounts {
+		s, err := parseMount(m)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Sources = append(cfg.Sources, s)
+	}
+	cfg.Name, cfg.Ephemeral = o.name, o.ephemeral
+	return cfg, nil
+}
+
+// parseMount reads the value of --mount.
+func parseMount(value string) (workspace.Source, error) {
+	s := workspace.Source{Mode: "ro"}
+	for word := range strings.SplitSeq(value, ",") {
+		key, val, _ := strings.Cut(word, "=")
+		switch key {
+		case "host":
+			s.Host = val
+		case "at":
+			s.At = val
+		case "mode":
+			s.Mode = val
+		case "include", "exclude", "max-bytes", "follow-symlinks", "copy":
+			return s, usage("--mount: %s is not supported yet", key)
+		default:
+			return s, usage("--mount: unknown word %q; known are host=, at=, mode=", word)
+		}
+	}
+	switch {
+	case s.Host == "":
+		return s, usage("--mount: host= is missing in %q", value)
+	case s.Mode != "rw" && s.Mode != "ro":
+		return s, usage("--mount: mode must be rw or ro, not %q", s.Mode)
+	}
+	return s, nil
+}
+
+// ignoredWords are mount(8)'s words that mean nothing here.
+var ignoredWords = []string{
+	"rw", "dev", "nodev", "suid", "nosuid", "exec", "nofail", "noauto", "auto", "user", "users", "_netdev", "defaults",
+	"relatime", "noatime", "async",
+}
+
+// words takes the options of -o.
+func (o *mountOptions) words(e *env) error {
+	var words []string
+	for _, w := range o.options {
+		words = append(words, strings.Split(w, ",")...)
+	}
+	for _, w := range words {
+		key, val, _ := strings.Cut(w, "=")
+		switch {
+		case w == "ro":
+			o.readOnly = true
+		case w == "allow_other":
+			o.allowOther = true
+		case key == "config":
+			o.config = val
+		case key == "name":
+			o.name = val
+		case key == "upperdir":
+			e.globals.stateDir = val
+		case key == "lowerdir":
+			if strings.Contains(val, ":") {
+				return usage("-o lowerdir: several directories are not supported yet")
+			}
+			o.mounts = append(o.mounts, "host="+val+",at=/,mode=rw")
+		case key == "profile" && val != "default":
+			return usage("-o profile=%s is not supported yet", val)
+		case w == "", key == "workdir", key == "profile", key == "comment", strings.HasPrefix(w, "x-"), slices.Contains(ignoredWords, w):
+		default:
+			return usage("-o: unknown option %q", w)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/winkfs/winkfs/workspace"
+)
+
+func newVerifyCommand(e *env) *cli.Command {
+	var ref string
+	return &cli.Command{
+		Name: "verify", Usage: "check the journal, its hash chain and its contents", ArgsUsage: "[WORKSPACE]",
+		Flags: []cli.Flag{workspaceFlag(&ref), jsonFlag(e)},
+		Action: func(c *cli.Context) error {
+			name, err := oneWorkspace(c, ref)
+			if err != nil {
+				return err
+			}
+			return runVerify(c.Context, e, name)
+		},
+	}
+}
+
+func runVerify(_ context.Context, e *env, ref string) error {
+	entry, err := e.find(ref)
+	if err != nil {
+		return err
+	}
+	res, err := workspace.Verify(entry)
+	if err != nil {
+		return err
+	}
+	if e.globals.json {
+		if err := e.emit(res); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(e.stdout, "%d records, head %d\n", res.Records, res.Head)
+		for _, p := range res.Problems {
+			fmt.Fprintln(e.stdout, printable(p))
+		}
+	}
+	if !res.Clean {
+		return workspace.Fail(workspace.CodeCorrupt, "verify: %d problem(s) in workspace %s", len(res.Problems), entry.ID)
+	}
+	e.note("clean")
+	return nil
+}

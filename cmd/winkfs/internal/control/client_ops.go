@@ -1,0 +1,93 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/winkfs/winkfs/workspace"
+)
+
+// Status asks for the workspace's status.
+func (c *Client) Status(ctx context.Context) (*workspace.Status, error) {
+	return ask[workspace.Status](ctx, c, "status", struct{}{})
+}
+
+// Show asks for one record or command.
+func (c *Client) Show(ctx context.Context, req *workspace.ShowRequest) (*workspace.ShowResult, error) {
+	return ask[workspace.ShowResult](ctx, c, "show", req)
+}
+
+// Undo asks for a command or record to be reverted.
+func (c *Client) Undo(ctx context.Context, req *workspace.UndoRequest) (*workspace.HistoryResult, error) {
+	return ask[workspace.HistoryResult](ctx, c, "undo", req)
+}
+
+// Redo asks for the last undo to be taken back.
+func (c *Client) Redo(ctx context.Context, req *workspace.RedoRequest) (*workspace.HistoryResult, error) {
+	return ask[workspace.HistoryResult](ctx, c, "redo", req)
+}
+
+// Rollback asks for the return to a point.
+func (c *Client) Rollback(ctx context.Context, req *workspace.RollbackRequest) (*workspace.HistoryResult, error) {
+	return ask[workspace.HistoryResult](ctx, c, "rollback", req)
+}
+
+// Checkpoint asks for a point to be named, or for the names.
+func (c *Client) Checkpoint(ctx context.Context, req *workspace.CheckpointRequest) (*workspace.CheckpointResult, error) {
+	return ask[workspace.CheckpointResult](ctx, c, "checkpoint", req)
+}
+
+// Discard asks for changes to be dropped.
+func (c *Client) Discard(ctx context.Context, req *workspace.DiscardRequest) (*workspace.HistoryResult, error) {
+	return ask[workspace.HistoryResult](ctx, c, "discard", req)
+}
+
+// Apply asks for changes to be written to the sources.
+func (c *Client) Apply(ctx context.Context, req *workspace.ApplyRequest) (*workspace.ApplyResult, error) {
+	return ask[workspace.ApplyResult](ctx, c, "apply", req)
+}
+
+// Unmount asks the daemon to end.
+func (c *Client) Unmount(ctx context.Context, req *workspace.UnmountRequest) (*workspace.UnmountResult, error) {
+	return ask[workspace.UnmountResult](ctx, c, "unmount", req)
+}
+
+// Log hands the selected records to fn.
+func (c *Client) Log(ctx context.Context, req *workspace.LogRequest, fn func(*workspace.LogEntry) error) error {
+	resp, err := c.post(ctx, "log", req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	for dec := json.NewDecoder(resp.Body); ; {
+		l := &workspace.LogEntry{}
+		err := dec.Decode(l)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return transportError(ctx, "log", err)
+		}
+		if err := fn(l); err != nil {
+			return err
+		}
+	}
+	_, err = finish[struct{}]("log", resp)
+	return err
+}
+
+// Diff copies the difference to w.
+func (c *Client) Diff(ctx context.Context, req *workspace.DiffRequest, w io.Writer) (*workspace.DiffSummary, error) {
+	resp, err := c.post(ctx, "diff", req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(w, resp.Body); err != nil {
+		return nil, fmt.Errorf("copy difference: %w", err)
+	}
+	return finish[workspace.DiffSummary]("diff", resp)
+}

@@ -1,0 +1,220 @@
+package lower
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// resolve is how every name is opened: see the package comment.
+const resolve = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV
+
+// Dir is a lower directory. It holds no descriptor of its own, but for a
+// source's root.
+type Dir struct {
+	fs     *FS
+	root   *Dir
+	parent *Dir // nil for a root
+	name   string
+	ino    uint64 // 0 = not known; what is opened must have this number
+	source uint32
+	rootFD int    // of a root
+	mnt    uint64 // of a root: the mount that it lies in
+}
+
+// Source returns the number of the source that the directory belongs to.
+func (d *Dir) Source() uint32 { return d.source }
+
+// Ino returns the directory's inode number, 0 if it was not seen yet.
+func (d *Dir) Ino() uint64 { return d.ino }
+
+// Path returns the path below the source, "" for the source itself.
+func (d *Dir) Path() string {
+	if d.parent == nil {
+		return ""
+	}
+	return d.parent.PathOf(d.name)
+}
+
+// PathOf returns the path below the source of a name in the directory.
+func (d *Dir) PathOf(name string) string {
+	n := len(name)
+	for p := d; p.parent != nil; p = p.parent {
+		n += len(p.name) + 1
+	}
+	b := make([]byte, n)
+	i := n - copy(b[n-len(name):], name)
+	for p := d; p.parent != nil; p = p.parent {
+		i--
+		b[i] = '/'
+		i -= len(p.name)
+		copy(b[i:], p.name)
+	}
+	return string(b)
+}
+
+// Child returns the directory of that name in d, without looking at the disk.
+// A non-zero ino is checked when it is opened.
+func (d *Dir) Child(name string, ino uint64) *Dir {
+	return &Dir{fs: d.fs, root: d.root, parent: d, name: name, ino: ino, source: d.source}
+}
+
+// with calls fn with an open descriptor of the directory.
+func (d *Dir) with(fn func(fd int) error) error {
+	if d.parent == nil {
+		return fn(d.rootFD)
+	}
+	f, err := d.fs.cache.get(fdKey{dir: d}, d.open)
+	if err != nil {
+		return err
+	}
+	defer d.fs.cache.put(f)
+	return fn(f.n)
+}
+
+func (d *Dir) open() (int, error) {
+	n := -1
+	err := d.parent.with(func(pfd int) error {
+		var err error
+		n, err = openBeneath(pfd, d.name, unix.O_DIRECTORY|unix.O_RDONLY)
+		if errors.Is(err, unix.EACCES) {
+			// Without read permission names can still be looked up.
+			n, err = openBeneath(pfd, d.name, unix.O_DIRECTORY|unix.O_PATH)
+		}
+		return err
+	})
+	if err != nil {
+		return -1, fmt.Errorf("open lower directory %q: %w", d.name, err)
+	}
+	if err := checkIno(n, d.ino); err != nil {
+		unix.Close(n)
+		return -1, fmt.Errorf("open lower directory %q: %w", d.name, err)
+	}
+	return n, nil
+}
+
+// openBeneath opens one name in a directory, not following symbolic links and,
+// where that is allowed, not touching its access time.
+func openBeneath(dirfd int, name string, flags int) (int, error) {
+	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC | unix.O_NOFOLLOW), Resolve: resolve}
+	if flags&unix.O_PATH == 0 {
+		how.Flags |= unix.O_NOATIME
+	}
+	for {
+		n, err := unix.Openat2(dirfd, name, &how)
+		switch err {
+		case unix.EPERM:
+			if how.Flags&unix.O_NOATIME != 0 {
+				how.Flags &^= unix.O_NOATIME
+				continue
+			}
+		case unix.EINTR, unix.EAGAIN: // EAGAIN: a rename raced with the resolution
+			continue
+		case unix.EXDEV:
+			return -1, ErrMounted
+		}
+		return n, err
+	}
+}
+
+// checkIno verifies that the descriptor is open on the inode that was seen
+// before.
+func checkIno(fd int, ino uint64) error {
+	if ino == 0 {
+		return nil
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Ino != ino {
+		return ErrStale
+	}
+	return nil
+}
+
+// Stat returns the attributes of a name in the directory, or of the directory
+// itself for "". It does not follow symbolic links.
+func (d *Dir) Stat(name string) (Stat, error) {
+	var sx unix.Statx_t
+	flags := unix.AT_SYMLINK_NOFOLLOW
+	if name == "" {
+		flags |= unix.AT_EMPTY_PATH
+	}
+	err := d.with(func(fd int) error { return unix.Statx(fd, name, flags, statMask, &sx) })
+	if err == unix.ENOENT { // the usual case of a look-up: not worth a text
+		return Stat{}, err
+	}
+	if err != nil {
+		return Stat{}, fmt.Errorf("stat lower %q: %w", name, err)
+	}
+	return d.convert(&sx), nil
+}
+
+// Watch calls fn with a descriptor of the directory, for inotify(7).
+func (d *Dir) Watch(fn func(fd int) bool) bool {
+	ok := false
+	err := d.with(func(fd int) error { ok = fn(fd); return nil })
+	return err == nil && ok
+}
+
+// Dirent is one entry of a lower directory.
+type Dirent struct {
+	Name string
+	Ino  uint64
+	Type uint32 // S_IFMT bits; 0 = the file system does not say
+}
+
+// ReadDir returns the entries of the directory, "." and ".." left out.
+func (d *Dir) ReadDir() ([]Dirent, error) {
+	var out []Dirent
+	err := d.with(func(fd int) error {
+		// A descriptor of its own, since the position belongs to the open file.
+		n, err := openBeneath(fd, ".", unix.O_DIRECTORY|unix.O_RDONLY)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(n)
+		out, err = readAll(n)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read lower directory %q: %w", d.name, err)
+	}
+	return out, nil
+}
+
+func readAll(fd int) ([]Dirent, error) {
+	buf := make([]byte, 64<<10)
+	var out []Dirent
+	for {
+		n, err := unix.Getdents(fd, buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return out, err
+		}
+		out = appendDirents(out, buf[:n])
+	}
+}
+
+// appendDirents decodes linux_dirent64 structures (getdents64(2)).
+func appendDirents(out []Dirent, buf []byte) []Dirent {
+	const nameOff = int(unsafe.Offsetof(unix.Dirent{}.Name))
+	for len(buf) >= nameOff {
+		de := (*unix.Dirent)(unsafe.Pointer(&buf[0]))
+		name := string(buf[nameOff:de.Reclen])
+		if i := strings.IndexByte(name, 0); i >= 0 {
+			name = name[:i]
+		}
+		if name != "." && name != ".." {
+			out = append(out, Dirent{Name: name, Ino: de.Ino, Type: uint32(de.Type) << 12})
+		}
+		buf = buf[de.Reclen:]
+	}
+	return out
+}

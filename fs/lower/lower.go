@@ -1,0 +1,80 @@
+package lower
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Errors of this package. System calls' errors are wrapped as they are.
+var (
+	// ErrStale means that the file is no longer the one that was seen before.
+	ErrStale = errors.New("replaced on the host")
+	// ErrMounted means that the host has mounted something there, which is not
+	// crossed.
+	ErrMounted = errors.New("another file system is mounted there")
+)
+
+// FS is a set of source directories. Safe for concurrent use.
+type FS struct {
+	cache *fdCache
+	roots []*Dir // by source number - 1
+}
+
+// New returns an FS without sources that keeps at most maxFDs descriptors open.
+func New(maxFDs int) *FS {
+	return &FS{cache: newFDCache(maxFDs)}
+}
+
+// Add takes a source directory by descriptor, which it owns from then on, and
+// returns its root. Sources are numbered from 1 in the order of the calls. Add
+// must not be called at the same time as anything else.
+func (f *FS) Add(dirfd int) (*Dir, error) {
+	var st unix.Statx_t
+	if err := unix.Statx(dirfd, "", unix.AT_EMPTY_PATH, statMask, &st); err != nil {
+		return nil, fmt.Errorf("stat source: %w", err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return nil, fmt.Errorf("source: %w", unix.ENOTDIR)
+	}
+	d := &Dir{fs: f, source: uint32(len(f.roots) + 1), ino: st.Ino, rootFD: dirfd, mnt: st.Mnt_id}
+	d.root = d
+	f.roots = append(f.roots, d)
+	return d, nil
+}
+
+// Root returns the root directory of a source by number, nil if there is none.
+func (f *FS) Root(source uint32) *Dir {
+	if source == 0 || int(source) > len(f.roots) {
+		return nil
+	}
+	return f.roots[source-1]
+}
+
+// Locate returns the directory that holds path and the last component's name,
+// without looking at the disk. For the source itself name is "" and the
+// directory is the root.
+func (f *FS) Locate(source uint32, path string) (dir *Dir, name string) {
+	d := f.Root(source)
+	if d == nil || path == "" {
+		return d, ""
+	}
+	for {
+		head, rest, more := strings.Cut(path, "/")
+		if !more {
+			return d, head
+		}
+		d, path = d.Child(head, 0), rest
+	}
+}
+
+// Close closes all descriptors, those of the sources included.
+func (f *FS) Close() {
+	f.cache.closeAll()
+	for _, r := range f.roots {
+		unix.Close(r.rootFD)
+	}
+	f.roots = nil
+}

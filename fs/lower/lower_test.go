@@ -1,0 +1,112 @@
+package lower
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// newFS returns an FS over a fresh directory that fill has filled.
+func newFS(t *testing.T, max int, fill func(dir string)) (*FS, *Dir, string) {
+	t.Helper()
+	dir := t.TempDir()
+	fill(dir)
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := New(max)
+	t.Cleanup(f.Close)
+	root, err := f.Add(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, root, dir
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReadThroughDescriptors(t *testing.T) {
+	f, root, _ := newFS(t, 2, func(dir string) {
+		must(t, os.MkdirAll(filepath.Join(dir, "a/b"), 0o755))
+		must(t, os.WriteFile(filepath.Join(dir, "a/b/file"), []byte("hello"), 0o644))
+		must(t, os.Symlink("file", filepath.Join(dir, "a/b/link")))
+		must(t, os.WriteFile(filepath.Join(dir, "x"), nil, 0o644))
+	})
+	list, err := root.ReadDir()
+	must(t, err)
+	var names []string
+	for _, e := range list {
+		names = append(names, e.Name)
+	}
+	slices.Sort(names)
+	if !slices.Equal(names, []string{"a", "x"}) {
+		t.Errorf("ReadDir = %q", names)
+	}
+	dir, name := f.Locate(1, "a/b/file")
+	if got := dir.PathOf(name); got != "a/b/file" {
+		t.Errorf("PathOf = %q", got)
+	}
+	buf := make([]byte, 10)
+	n, err := File{Dir: dir, Name: name}.ReadAt(buf, 1)
+	if err != nil || string(buf[:n]) != "ello" {
+		t.Errorf("ReadAt = %q, %v", buf[:n], err)
+	}
+	target, err := File{Dir: dir, Name: "link"}.Readlink()
+	if err != nil || target != "file" {
+		t.Errorf("Readlink = %q, %v", target, err)
+	}
+	if _, err := dir.Stat("missing"); !errors.Is(err, unix.ENOENT) {
+		t.Errorf("Stat of a missing name: %v", err)
+	}
+}
+
+func TestPlantedLinksAreNotFollowed(t *testing.T) {
+	f, root, dir := newFS(t, 8, func(dir string) {
+		must(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
+		must(t, os.Symlink("/etc", filepath.Join(dir, "etc")))
+		must(t, os.Symlink("/etc/passwd", filepath.Join(dir, "passwd")))
+	})
+	if _, err := root.Child("etc", 0).ReadDir(); err == nil {
+		t.Error("a symbolic link was read as a directory")
+	}
+	if _, err := (File{Dir: root, Name: "passwd"}).ReadAt(make([]byte, 1), 0); err == nil {
+		t.Error("a symbolic link was read as a file")
+	}
+	st, err := root.Stat("d")
+	must(t, err)
+	d := root.Child("d", st.Ino)
+	must(t, os.Rename(filepath.Join(dir, "d"), filepath.Join(dir, "old")))
+	must(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
+	if _, err := d.ReadDir(); !errors.Is(err, ErrStale) {
+		t.Errorf("reading a replaced directory: %v, want ErrStale", err)
+	}
+	_ = f
+}
+
+func TestDescriptorsAreBounded(t *testing.T) {
+	const files = 50
+	_, root, _ := newFS(t, 4, func(dir string) {
+		for i := range files {
+			must(t, os.WriteFile(filepath.Join(dir, string(rune('A'+i))), []byte{byte(i)}, 0o644))
+		}
+	})
+	for i := range files {
+		buf := make([]byte, 1)
+		if _, err := (File{Dir: root, Name: string(rune('A' + i))}).ReadAt(buf, 0); err != nil || buf[0] != byte(i) {
+			t.Fatalf("file %d: %d, %v", i, buf[0], err)
+		}
+	}
+	if n := len(root.fs.cache.files); n > 4 {
+		t.Errorf("%d descriptors open, want at most 4", n)
+	}
+}

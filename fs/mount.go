@@ -1,0 +1,88 @@
+package fs
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/winkfs/winkfs/fs/dev"
+	"github.com/winkfs/winkfs/fs/tree"
+	"github.com/winkfs/winkfs/journal"
+)
+
+// MountConfig says where and how to show the tree.
+type MountConfig struct {
+	Dir        string // mount point, an existing directory
+	ID         string // workspace's id, shown as the mount's source
+	ReadOnly   bool
+	AllowOther bool // let other users in; root's mounts always do
+	NoIDMap    bool // don't offer id-mapped binds of the mount
+	Method     dev.Method
+}
+
+// Mount is a tree that is mounted. Its methods are safe for concurrent use.
+type Mount struct {
+	conn  *dev.Conn
+	queue *dev.Queue
+}
+
+var _ tree.Notifier = (*Mount)(nil)
+
+// Serve mounts the tree and serves it until it is unmounted. A dead mount of a
+// workspace at the same place is taken away first. On return the mount is
+// usable, and the tree tells the kernel of its changes through it.
+func Serve(cfg MountConfig, t Tree, log *slog.Logger) (*Mount, error) {
+	if _, err := dev.Heal(cfg.Dir); err != nil {
+		return nil, fmt.Errorf("mount workspace: %w", err)
+	}
+	a := &adapter{tree: t, log: log}
+	conn, err := dev.Mount(dev.Config{
+		Dir: cfg.Dir, ID: cfg.ID, ReadOnly: cfg.ReadOnly, AllowOther: cfg.AllowOther,
+		NoIDMap: cfg.NoIDMap, Method: cfg.Method, Logger: log,
+	}, a)
+	if err != nil {
+		return nil, fmt.Errorf("mount workspace: %w", err)
+	}
+	m := &Mount{conn: conn, queue: conn.Queue()}
+	a.mount.Store(m)
+	t.SetNotifier(m)
+	return m, nil
+}
+
+// Entry implements tree.Notifier: the name may lead elsewhere. The directory is
+// notified too, since the kernel drops no listing for a name that it does not
+// know.
+func (m *Mount) Entry(parent journal.NodeID, name string) {
+	m.queue.Entry(uint64(parent), name)
+	m.queue.Inode(uint64(parent))
+}
+
+// Inode implements tree.Notifier.
+func (m *Mount) Inode(id journal.NodeID) { m.queue.Inode(uint64(id)) }
+
+// Queue gives access to the rarer notifications.
+func (m *Mount) Queue() *dev.Queue { return m.queue }
+
+// Flush returns when the kernel knows of all that was notified before.
+func (m *Mount) Flush() error { return m.queue.Flush() }
+
+// Dir returns the mount point without symbolic links.
+func (m *Mount) Dir() string { return m.conn.Dir() }
+
+// Dev returns st_dev of the files in the mount.
+func (m *Mount) Dev() uint64 { return m.conn.Dev() }
+
+// IDMap reports whether binds of the mount can be id-mapped.
+func (m *Mount) IDMap() bool { return m.conn.IDMap() }
+
+// Degraded lists what works worse than it could here, and why.
+func (m *Mount) Degraded() []string { return m.conn.Degraded() }
+
+// Done is closed when the mount is gone and its last request was answered.
+func (m *Mount) Done() <-chan struct{} { return m.conn.Done() }
+
+// Wait waits for that.
+func (m *Mount) Wait() { <-m.conn.Done() }
+
+// Unmount unmounts: dev.ErrBusy says that somebody uses the mount. A lazy
+// unmount takes it out of the namespace in any case and does not wait.
+func (m *Mount) Unmount(lazy bool) error { return m.conn.Unmount(lazy) }

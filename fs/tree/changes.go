@@ -1,0 +1,269 @@
+package tree
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/winkfs/winkfs/journal"
+)
+
+// Changed is one file that differs between two views. Old is nil for a file
+// that is new, New for one that is gone; different paths mean that it was
+// renamed, which is known by the node's number, not guessed.
+type Changed struct {
+	Old, New *Item
+}
+
+// Path returns the path that the change is listed under: the new one, or the
+// old one of a file that is gone.
+func (c Changed) Path() string {
+	if c.New != nil {
+		return c.New.Path
+	}
+	return c.Old.Path
+}
+
+// Changes returns what differs from a to b, sorted by path. Directories count
+// when they came, went or changed their mode, owner or extended attributes; not
+// for their times, which follow their entries. Only directories that one of the
+// views says something about are read, so the cost follows the number of
+// changes.
+func Changes(a, b *View) ([]Changed, error) {
+	d := differ{a: a, b: b}
+	ra, err := a.Root()
+	if err != nil {
+		return nil, err
+	}
+	rb, err := b.Root()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.both(ra, rb); err != nil {
+		return nil, err
+	}
+	out := append(d.changed, d.pair()...)
+	slices.SortFunc(out, func(x, y Changed) int { return cmp.Compare(x.Path(), y.Path()) })
+	return out, nil
+}
+
+type differ struct {
+	a, b       *View
+	changed    []Changed
+	gone, came []Item
+}
+
+// both compares what the same path leads to in both views.
+func (d *differ) both(ia, ib Item) error {
+	if ia.f.mode != ib.f.mode || (ia.ID() != ib.ID() && !ia.IsDir()) {
+		return d.replaced(ia, ib)
+	}
+	same, err := equal(ia, ib)
+	if err != nil {
+		return err
+	}
+	if !same {
+		d.changed = append(d.changed, Changed{&ia, &ib})
+	}
+	if !ia.IsDir() {
+		return nil
+	}
+	return d.entries(ia, ib)
+}
+
+// replaced handles a path that leads to another node than before. If neither
+// node shows elsewhere, pair joins the two again as a change of one path.
+func (d *differ) replaced(ia, ib Item) error {
+	if err := d.all(ia, d.a, &d.gone); err != nil {
+		return err
+	}
+	return d.all(ib, d.b, &d.came)
+}
+
+// entries compares two directories' entries.
+func (d *differ) entries(ia, ib Item) error {
+	names, err := d.candidates(ia, ib)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		ca, errA := d.a.Lookup(ia, name)
+		cb, errB := d.b.Lookup(ib, name)
+		if err := errors.Join(real(errA), real(errB)); err != nil {
+			return err
+		}
+		switch {
+		case errA == nil && errB == nil:
+			err = d.both(ca, cb)
+		case errA == nil:
+			err = d.all(ca, d.a, &d.gone)
+		case errB == nil:
+			err = d.all(cb, d.b, &d.came)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// real drops the error that only says that a name does not exist.
+func real(err error) error {
+	if errors.Is(err, ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// candidates returns the names that can differ. In a directory that shows the
+// same lower entries in both views these are the names that either upper has.
+func (d *differ) candidates(ia, ib Item) ([]string, error) {
+	names := make(map[string]bool)
+	for name := range d.a.changedNames(ia.ID()) {
+		names[name] = true
+	}
+	for name := range d.b.changedNames(ib.ID()) {
+		names[name] = true
+	}
+	sameLower := ia.ID() == ib.ID() && (visible(ia.f.up, ia.f.dir) == nil) == (visible(ib.f.up, ib.f.dir) == nil)
+	if !sameLower {
+		la, err := d.a.List(ia)
+		if err != nil {
+			return nil, err
+		}
+		lb, err := d.b.List(ib)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range append(la, lb...) {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}
+
+// all adds an item and everything below it.
+func (d *differ) all(it Item, v *View, list *[]Item) error {
+	*list = append(*list, it)
+	if !it.IsDir() {
+		return nil
+	}
+	names, err := v.List(it)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		c, err := v.Lookup(it, name)
+		if errors.Is(err, ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := d.all(c, v, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pair joins what is gone with what came: by path if the same path leads to
+// another file of the same type, else by node, which is a rename.
+func (d *differ) pair() []Changed {
+	byPath := make(map[string]int, len(d.came))
+	byNode := make(map[journal.NodeID]int, len(d.came))
+	for i, it := range d.came {
+		byPath[it.Path] = i
+		byNode[it.ID()] = i
+	}
+	used := make([]bool, len(d.came))
+	var out []Changed
+	rest := d.gone[:0:0]
+	for _, old := range d.gone {
+		i, ok := byPath[old.Path]
+		if !ok || d.came[i].f.mode != old.f.mode {
+			rest = append(rest, old)
+			continue
+		}
+		used[i] = true
+		if same, err := equal(old, d.came[i]); err != nil || !same {
+			out = append(out, Changed{&old, &d.came[i]})
+		}
+	}
+	for _, old := range rest {
+		if i, ok := byNode[old.ID()]; ok && !used[i] {
+			used[i] = true
+			out = append(out, Changed{&old, &d.came[i]})
+			continue
+		}
+		out = append(out, Changed{Old: &old})
+	}
+	for i := range d.came {
+		if !used[i] {
+			out = append(out, Changed{New: &d.came[i]})
+		}
+	}
+	return out
+}
+
+// equal reports whether two items of the same type are alike in all that a
+// change can be about.
+func equal(a, b Item) (bool, error) {
+	if a.ID() == b.ID() && a.f.up == b.f.up && a.v.l.low == b.v.l.low {
+		return true, nil
+	}
+	x, y := a.Stat.Attr, b.Stat.Attr
+	if x.Mode != y.Mode || x.UID != y.UID || x.GID != y.GID {
+		return false, nil
+	}
+	xa, err := a.Xattrs()
+	if err != nil {
+		return false, err
+	}
+	xb, err := b.Xattrs()
+	if err != nil || !maps.Equal(xa, xb) {
+		return false, err
+	}
+	switch a.f.mode {
+	case unix.S_IFLNK:
+		return sameTarget(a, b)
+	case unix.S_IFREG:
+		return sameBytes(a, b)
+	}
+	return true, nil
+}
+
+func sameTarget(a, b Item) (bool, error) {
+	ta, err := a.Readlink()
+	if err != nil {
+		return false, err
+	}
+	tb, err := b.Readlink()
+	return ta == tb, err
+}
+
+func sameBytes(a, b Item) (bool, error) {
+	if a.Stat.Attr.Size != b.Stat.Attr.Size {
+		return false, nil
+	}
+	ra, rb := a.Open(), b.Open()
+	bufA, bufB := make([]byte, 64<<10), make([]byte, 64<<10)
+	for {
+		n, errA := io.ReadFull(ra, bufA)
+		m, errB := io.ReadFull(rb, bufB)
+		if !bytes.Equal(bufA[:n], bufB[:m]) {
+			return false, nil
+		}
+		if errA == io.EOF || errA == io.ErrUnexpectedEOF {
+			return true, nil
+		}
+		if err := errors.Join(errA, errB); err != nil {
+			return false, err
+		}
+	}
+}

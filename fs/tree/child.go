@@ -1,0 +1,145 @@
+package tree
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/winkfs/winkfs/fs/lower"
+	"github.com/winkfs/winkfs/journal"
+	"github.com/winkfs/winkfs/policy"
+)
+
+// maxName is NAME_MAX of Linux.
+const maxName = 255
+
+// child finds what a name in a directory leads to. It may read the lower, and
+// what it finds may have changed by the time that t.mu is taken: mutations
+// check that with the tx's unchanged.
+func (t *Tree) child(p *node, name string) (found, error) {
+	if len(name) > maxName {
+		return found{}, fmt.Errorf("look up %q: %w", name, ErrNameTooLong)
+	}
+	t.mu.RLock()
+	e := t.state.Entries[p.id][name]
+	dir := p.lowerDir()
+	var f found
+	ok := false
+	if e.Kind == journal.EntryNode {
+		f, ok = t.known(e.Node)
+	}
+	t.mu.RUnlock()
+	if e.Kind != journal.EntryNone || dir == nil {
+		if !ok {
+			return found{}, ErrNotExist
+		}
+		return f, nil
+	}
+	t.watch(p, dir)
+	f, err := t.lowerChild(dir, name)
+	if err != nil {
+		return found{}, err
+	}
+	t.mu.Lock()
+	t.attach(&f)
+	t.mu.Unlock()
+	return f, nil
+}
+
+// known returns a node that is in the table or has upper state.
+// Preconditions: t.mu is held.
+func (t *Tree) known(id journal.NodeID) (found, bool) {
+	if n := t.nodes[id]; n != nil {
+		return n.found(), true
+	}
+	return t.byID(id)
+}
+
+// watch begins to watch a lower directory before it is read for the first time
+// through p.
+func (t *Tree) watch(p *node, dir *lower.Dir) {
+	if t.watcher == nil {
+		return
+	}
+	t.mu.RLock()
+	tried := p.tried
+	t.mu.RUnlock()
+	if tried {
+		return
+	}
+	ok := dir.Watch(func(fd int) bool { return t.watcher.Watch(p.id, fd) })
+	t.mu.Lock()
+	p.tried, p.watched = true, ok
+	t.mu.Unlock()
+}
+
+// Ttl returns how long the kernel may keep what it was told of a directory's
+// entries, or of a file's attributes.
+func (t *Tree) Ttl(id journal.NodeID) time.Duration {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	n := t.nodes[id]
+	if n == nil {
+		return 0
+	}
+	if n.own() && (n.ownContent() || n.low.Dir == nil) {
+		return ttlLong
+	}
+	if !n.isDir() && n.parent != nil {
+		n = n.parent
+	}
+	if n.lowerDir() == nil || n.watched {
+		return ttlLong
+	}
+	return ttlShort
+}
+
+// Lookup returns the node that a name in a directory leads to and counts a
+// reference of the kernel's to it.
+func (t *Tree) Lookup(r *Request, parent journal.NodeID, name string) (Stat, error) {
+	p, err := t.getDir(parent)
+	if err != nil {
+		return Stat{}, err
+	}
+	if name == "." || name == ".." { // asked for by NFS export only
+		return t.lookupDot(p, name)
+	}
+	f, err := t.child(p, name)
+	if err != nil {
+		return Stat{}, err
+	}
+	if err := t.decide(&policy.Request{Op: policy.OpLookup, Node: uint64(f.id), Parent: uint64(p.id), Name: name, Mode: f.mode}, p, name); err != nil {
+		return Stat{}, err
+	}
+	return t.enter(p, name, f)
+}
+
+func (t *Tree) lookupDot(p *node, name string) (Stat, error) {
+	t.mu.Lock()
+	n := p
+	if name == ".." && p.parent != nil {
+		n = p.parent
+	}
+	n.lookups++
+	t.mu.Unlock()
+	return t.stat(n)
+}
+
+// enter puts what was found into the table with one reference more and returns
+// its attributes.
+func (t *Tree) enter(p *node, name string, f found) (Stat, error) {
+	s, err := t.statFound(&f)
+	if err != nil {
+		return Stat{}, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := t.intern(p, name, f)
+	n.lookups++
+	if n.up != f.up || n.gone { // it changed in between
+		if n.own() {
+			s = t.ownStat(n.id, n.gen, n.up, f.st)
+		}
+	}
+	s.Gen = uint64(n.gen)
+	return s, nil
+}

@@ -1,0 +1,170 @@
+package tree
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/winkfs/winkfs/journal"
+	"github.com/winkfs/winkfs/policy"
+)
+
+// maxLink is the largest symbolic link target (PATH_MAX less the final NUL).
+const maxLink = unix.PathMax - 1
+
+// permBits returns the permission bits that a new or changed file gets: the
+// default profile keeps no set-id bits on files, and the mount is nosuid.
+func permBits(mode, typ uint32) uint32 {
+	if typ == unix.S_IFDIR {
+		return mode & 0o3777
+	}
+	return mode & 0o777
+}
+
+// Create makes a regular file.
+func (t *Tree) Create(r *Request, parent journal.NodeID, name string, mode uint32) (Stat, error) {
+	return t.create(r, journal.OpCreate, parent, name, &journal.Node{OwnContent: true, Attr: journal.Attr{Mode: unix.S_IFREG | mode&0o7777}})
+}
+
+// Mkdir makes a directory.
+func (t *Tree) Mkdir(r *Request, parent journal.NodeID, name string, mode uint32) (Stat, error) {
+	return t.create(r, journal.OpMkdir, parent, name, &journal.Node{Attr: journal.Attr{Mode: unix.S_IFDIR | mode&0o7777}})
+}
+
+// Symlink makes a symbolic link.
+func (t *Tree) Symlink(r *Request, parent journal.NodeID, name, target string) (Stat, error) {
+	if len(target) > maxLink {
+		return Stat{}, ErrNameTooLong
+	}
+	up := &journal.Node{Target: target, Attr: journal.Attr{Mode: unix.S_IFLNK | 0o777, Size: uint64(len(target))}}
+	return t.create(r, journal.OpSymlink, parent, name, up)
+}
+
+// Mknod makes a regular file, a FIFO or a socket. Device nodes are refused.
+func (t *Tree) Mknod(r *Request, parent journal.NodeID, name string, mode, rdev uint32) (Stat, error) {
+	up := &journal.Node{Attr: journal.Attr{Mode: mode & (unix.S_IFMT | 0o7777)}}
+	switch mode & unix.S_IFMT {
+	case 0, unix.S_IFREG:
+		up.Attr.Mode |= unix.S_IFREG
+		up.OwnContent = true
+	case unix.S_IFIFO, unix.S_IFSOCK:
+	default:
+		return Stat{}, fmt.Errorf("make device %q: %w", name, ErrNotPermitted)
+	}
+	return t.create(r, journal.OpMknod, parent, name, up)
+}
+
+func (t *Tree) create(r *Request, op journal.Op, parent journal.NodeID, name string, up *journal.Node) (Stat, error) {
+	p, err := t.getDir(parent)
+	if err != nil {
+		return Stat{}, err
+	}
+	if err := t.decideName(policy.OpCreate, p, name, 0, up.Attr.Mode); err != nil {
+		return Stat{}, err
+	}
+	var st Stat
+	var s slot
+	err = t.mutate(r, op, nil, func() ([]*node, error) {
+		if s, err = t.look(p, name); err != nil {
+			return nil, err
+		}
+		if s.exists {
+			return nil, ErrExist
+		}
+		return []*node{p}, nil
+	}, func(x *tx) error {
+		n, err := x.newChild(&s, up)
+		x.then = func() { st = t.adopt(n, p, name) }
+		return err
+	})
+	if err != nil {
+		return Stat{}, fmt.Errorf("%s %q: %w", op, name, err)
+	}
+	return st, nil
+}
+
+// newChild makes a node of the given state under the slot's name.
+func (x *tx) newChild(s *slot, up *journal.Node) (*node, error) {
+	if !x.unchanged(s) {
+		return nil, errRetry
+	}
+	d := x.own(s.p)
+	if d == nil {
+		return nil, errRetry
+	}
+	up = up.Clone()
+	x.initAttr(up, &d.Attr)
+	n := x.add(up)
+	up.Attr.Nlink = 1
+	if n.isDir() {
+		up.Attr.Nlink = 2
+		d.Attr.Nlink++
+	}
+	x.touchDir(d)
+	x.fill(s, n.id)
+	x.rec.Path = join(s.p, s.name)
+	return n, nil
+}
+
+// initAttr sets the attributes of a new node: owner, mode, times and what a
+// set-group-id directory hands down (inode_init_owner in the kernel, which
+// leaves this to FUSE servers).
+func (x *tx) initAttr(up *journal.Node, dir *journal.Attr) {
+	typ := up.Attr.Mode & unix.S_IFMT
+	up.Attr.UID, up.Attr.GID = x.r.UID, x.r.GID
+	if up.Attr.UID == NoID {
+		up.Attr.UID, up.Attr.GID = dir.UID, dir.GID
+	}
+	if dir.Mode&unix.S_ISGID != 0 {
+		up.Attr.GID = dir.GID
+		if typ == unix.S_IFDIR {
+			up.Attr.Mode |= unix.S_ISGID
+		}
+	}
+	up.Attr.Mode = typ | permBits(up.Attr.Mode, typ)
+	up.Attr.Atime, up.Attr.Mtime, up.Attr.Ctime = x.now, x.now, x.now
+	up.Own = true
+}
+
+// adopt puts a node that was just made into the table with one reference.
+// Preconditions: t.mu is held.
+func (t *Tree) adopt(n, parent *node, name string) Stat {
+	t.nodes[n.id] = n
+	n.lookups++
+	if parent != nil {
+		t.setName(n, parent, name)
+		t.lists.insert(parent.id, name, n.id, n.mode)
+	} else {
+		n.gone = true
+	}
+	return t.ownStat(n.id, n.gen, n.up, nil)
+}
+
+// Tmpfile makes a regular file without a name, as open(2) with O_TMPFILE does.
+func (t *Tree) Tmpfile(r *Request, parent journal.NodeID, mode uint32) (Stat, error) {
+	p, err := t.getDir(parent)
+	if err != nil {
+		return Stat{}, err
+	}
+	if err := t.decideName(policy.OpCreate, p, "", 0, unix.S_IFREG|mode); err != nil {
+		return Stat{}, err
+	}
+	up := &journal.Node{OwnContent: true, Attr: journal.Attr{Mode: unix.S_IFREG | mode&0o7777}}
+	var st Stat
+	err = t.mutate(r, journal.OpTmpfile, nil, touching(p), func(x *tx) error {
+		d := x.own(p)
+		if d == nil {
+			return errRetry
+		}
+		up := up.Clone()
+		x.initAttr(up, &d.Attr)
+		n := x.add(up)
+		x.rec.Path = path(p)
+		x.then = func() { st = t.adopt(n, nil, "") }
+		return nil
+	})
+	if err != nil {
+		return Stat{}, fmt.Errorf("make temporary file: %w", err)
+	}
+	return st, nil
+}

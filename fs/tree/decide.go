@@ -1,0 +1,76 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/winkfs/winkfs/journal"
+	"github.com/winkfs/winkfs/policy"
+)
+
+// Refusal is the error of an operation that a rule forbids. It wraps the
+// sentinel that says which error the caller sees.
+type Refusal struct {
+	policy.Decision
+	Path string
+}
+
+func (e *Refusal) Error() string {
+	return fmt.Sprintf("%s: refused by rule %s: %s", e.Path, e.Rule, e.Message)
+}
+
+// Unwrap returns the sentinel of the verdict.
+func (e *Refusal) Unwrap() error {
+	switch e.Verdict {
+	case policy.Hidden:
+		return ErrNotExist
+	case policy.Unreadable:
+		return ErrAccess
+	case policy.ReadOnly:
+		return ErrReadOnly
+	case policy.TooLarge:
+		return ErrTooLarge
+	case policy.OverQuota:
+		return ErrQuota
+	case policy.NoSymlink:
+		return ErrLoop
+	case policy.TooDeep:
+		return ErrNameTooLong
+	}
+	return ErrNotPermitted
+}
+
+// decide asks the Decider about an access to a name in a directory, or to the
+// directory itself for "".
+func (t *Tree) decide(q *policy.Request, dir *node, name string) error {
+	q.Path = func() string {
+		t.mu.RLock()
+		defer t.mu.RUnlock()
+		if name == "" {
+			return path(dir)
+		}
+		return join(dir, name)
+	}
+	d := t.decider.Decide(q)
+	if d.Verdict == policy.Allow {
+		return nil
+	}
+	return &Refusal{Decision: d, Path: q.Path()}
+}
+
+// decideNode asks about an access to a node by its number.
+func (t *Tree) decideNode(op policy.Op, n *node, size uint64) error {
+	return t.decide(&policy.Request{Op: op, Node: uint64(n.id), Mode: n.mode, Size: size}, n, "")
+}
+
+// decideName asks about a change of a name.
+func (t *Tree) decideName(op policy.Op, p *node, name string, id journal.NodeID, mode uint32) error {
+	if t.readOnly {
+		return ErrReadOnly
+	}
+	return t.decide(&policy.Request{Op: op, Node: uint64(id), Parent: uint64(p.id), Name: name, Mode: mode}, p, name)
+}
+
+// errRetry says that what an operation had read without the lock is out of
+// date.
+var errRetry = errors.New("changed meanwhile")

@@ -1,0 +1,191 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/winkfs/winkfs/fs/lower"
+	"github.com/winkfs/winkfs/journal"
+)
+
+// layers is the upper state and the lower, and how the two make one tree. It
+// has no lock: the live Tree guards it by its own, a View owns it.
+type layers struct {
+	state   *journal.State
+	low     *lower.FS
+	sources []Source
+	alias   map[reused]journal.NodeID
+}
+
+// reused names a lower file whose number is still held by the state of another
+// that had it before.
+type reused struct {
+	id    journal.NodeID
+	btime int64
+}
+
+func newLayers(s *journal.State, low *lower.FS, sources []Source) layers {
+	return layers{state: s, low: low, sources: sources}
+}
+
+// found is what a name leads to.
+type found struct {
+	id    journal.NodeID
+	up    *journal.Node // nil: no upper state
+	low   lower.File    // Dir is nil without a lower part
+	dir   *lower.Dir    // of a directory with a lower part, opaque or not
+	mode  uint32        // file type
+	st    *lower.Stat   // the lower's attributes, when they were read
+	btime journal.Timespec
+}
+
+// LowerID returns the number of a lower file: the lower's inode number with
+// the source above it, so that a workspace of one source shows the host's
+// numbers. What does not fit is folded.
+func LowerID(source uint32, ino uint64) journal.NodeID {
+	const inoBits = 56
+	if ino>>inoBits != 0 {
+		ino = (ino>>inoBits ^ ino) & (1<<inoBits - 1)
+	}
+	id := journal.NodeID(source-1)&0x3f<<inoBits | journal.NodeID(ino)
+	if id <= journal.RootID {
+		id |= 1 << 62
+	}
+	return id
+}
+
+// rootSource returns the number of the source shown at the workspace's root, 0
+// if there is none.
+func (l *layers) rootSource() uint32 {
+	for i, s := range l.sources {
+		if s.At == "" {
+			return uint32(i + 1)
+		}
+	}
+	return 0
+}
+
+func (l *layers) rootFound() found {
+	f := found{id: journal.RootID, up: l.state.Nodes[journal.RootID], mode: unix.S_IFDIR}
+	if root := l.low.Root(l.rootSource()); root != nil {
+		f.dir, f.low = root, lower.File{Dir: root, Ino: root.Ino()}
+	}
+	return f
+}
+
+// byID returns a node that has upper state.
+func (l *layers) byID(id journal.NodeID) (found, bool) {
+	if id == journal.RootID {
+		return l.rootFound(), true
+	}
+	up := l.state.Nodes[id]
+	if up == nil {
+		return found{}, false
+	}
+	f := found{id: id, up: up, mode: up.Attr.Mode & unix.S_IFMT, btime: up.Attr.Btime}
+	l.locate(&f)
+	return f, true
+}
+
+// locate fills in where the lower part of a node with upper state is.
+func (l *layers) locate(f *found) {
+	o := f.up.Origin
+	if o.Source == 0 {
+		return
+	}
+	dir, name := l.low.Locate(o.Source, o.Path)
+	if dir == nil {
+		return
+	}
+	f.low = lower.File{Dir: dir, Name: name, Ino: o.Ino}
+	if f.mode == unix.S_IFDIR {
+		f.dir = dir
+		if name != "" {
+			f.dir = dir.Child(name, o.Ino)
+		}
+	}
+}
+
+// lowerChild looks a name up in a lower directory. It makes system calls and
+// reads no state.
+func (l *layers) lowerChild(dir *lower.Dir, name string) (found, error) {
+	st, err := dir.Stat(name)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, lower.ErrStale) {
+		return found{}, ErrNotExist
+	}
+	if err != nil {
+		return found{}, err
+	}
+	return l.lowerFound(dir, name, st), nil
+}
+
+func (l *layers) lowerFound(dir *lower.Dir, name string, st lower.Stat) found {
+	f := found{
+		id:    l.lowerID(dir.Source(), st.Ino),
+		low:   lower.File{Dir: dir, Name: name, Ino: st.Ino},
+		mode:  st.Mode & unix.S_IFMT,
+		st:    &st,
+		btime: journal.Timespec(st.Btime),
+	}
+	if st.Mounted {
+		// Its inode number is another file system's, and nothing below shows.
+		f.id = mountedID(dir, name)
+		return f
+	}
+	if f.mode == unix.S_IFDIR {
+		f.dir = dir.Child(name, st.Ino)
+	}
+	return f
+}
+
+func (l *layers) lowerID(source uint32, ino uint64) journal.NodeID {
+	if r := l.low.Root(l.rootSource()); r != nil && r.Source() == source && r.Ino() == ino {
+		return journal.RootID
+	}
+	return LowerID(source, ino)
+}
+
+// mountedSeed makes the numbers of covered directories. They need not last
+// longer than the process, since such a directory can't be changed.
+var mountedSeed = maphash.MakeSeed()
+
+func mountedID(dir *lower.Dir, name string) journal.NodeID {
+	h := maphash.String(mountedSeed, fmt.Sprintf("%d/%s", dir.Source(), dir.PathOf(name)))
+	return journal.NodeID(h>>3 | 1<<62)
+}
+
+// attach adds the upper state that belongs to a lower file. A file that only
+// has got the inode number of one that has state is another node.
+func (l *layers) attach(f *found) {
+	up := l.state.Nodes[f.id]
+	if up == nil {
+		return
+	}
+	if up.Attr.Btime == 0 || f.btime == 0 || up.Attr.Btime == f.btime {
+		f.up = up
+		return
+	}
+	key := reused{f.id, int64(f.btime)}
+	id, ok := l.alias[key]
+	if !ok {
+		id = l.state.NextNode
+		l.state.NextNode++
+		if l.alias == nil {
+			l.alias = make(map[reused]journal.NodeID)
+		}
+		l.alias[key] = id
+	}
+	f.id, f.up = id, l.state.Nodes[id]
+}
+
+// visible returns the lower directory whose entries show in a directory, nil
+// if none do.
+func visible(up *journal.Node, dir *lower.Dir) *lower.Dir {
+	if up != nil && up.Opaque {
+		return nil
+	}
+	return dir
+}

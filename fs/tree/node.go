@@ -1,0 +1,166 @@
+package tree
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/winkfs/winkfs/fs/lower"
+	"github.com/winkfs/winkfs/journal"
+)
+
+// node is a node that the kernel knows or that lies above one it knows. Fields
+// that are not said to be immutable are protected by Tree.mu.
+type node struct {
+	id    journal.NodeID // immutable
+	mode  uint32         // file type; immutable
+	gen   uint32         // generation; immutable
+	btime journal.Timespec
+	low   lower.File // where the lower part is; Dir is nil if there is none
+	dir   *lower.Dir // of a directory with a lower part
+	up    *journal.Node
+
+	parent  *node // nil for the root and for a node without a name
+	name    string
+	kids    int    // nodes in the table whose parent this is
+	lookups uint64 // references that the kernel holds
+
+	gone    bool // its last name was removed
+	watched bool // the lower directory is being watched
+	tried   bool // watching was tried
+	writer  *journal.Actor
+	shared  bool // several actors have written
+}
+
+func newNode(f found) *node {
+	return &node{id: f.id, mode: f.mode, gen: generation(f.btime), btime: f.btime, low: f.low, dir: f.dir, up: f.up}
+}
+
+// generation tells a lower file from one that later gets its inode number. The
+// kernel drops what it knows of a node number whose generation changed.
+func generation(btime journal.Timespec) uint32 {
+	g := uint32(btime) ^ uint32(btime>>32)
+	if g == 0 {
+		return 1
+	}
+	return g
+}
+
+func (n *node) isDir() bool { return n.mode == unix.S_IFDIR }
+func (n *node) isReg() bool { return n.mode == unix.S_IFREG }
+
+// own reports whether the attributes are the node's own.
+func (n *node) own() bool { return n.up != nil && n.up.Own }
+
+// ownContent reports whether the bytes are the node's own.
+func (n *node) ownContent() bool { return n.up != nil && n.up.OwnContent }
+
+// lowerDir returns the lower directory whose entries show in n, nil if none do.
+func (n *node) lowerDir() *lower.Dir { return visible(n.up, n.dir) }
+
+// found returns n as a look-up would.
+func (n *node) found() found {
+	return found{id: n.id, up: n.up, low: n.low, dir: n.dir, mode: n.mode, btime: n.btime}
+}
+
+// get returns the node of that number.
+func (t *Tree) get(id journal.NodeID) (*node, error) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	n := t.nodes[id]
+	if n == nil {
+		return nil, ErrStale
+	}
+	return n, nil
+}
+
+// getDir returns the directory of that number.
+func (t *Tree) getDir(id journal.NodeID) (*node, error) {
+	n, err := t.get(id)
+	if err == nil && !n.isDir() {
+		return nil, ErrNotDir
+	}
+	return n, err
+}
+
+// intern returns the table's node for what was found under a name, makes it if
+// needed, and remembers the name.
+// Preconditions: t.mu is held.
+func (t *Tree) intern(parent *node, name string, f found) *node {
+	n := t.nodes[f.id]
+	if n == nil || (n.gen != generation(f.btime) && n.up == nil && f.id != journal.RootID) {
+		n = newNode(f)
+		t.nodes[f.id] = n
+	}
+	t.setName(n, parent, name)
+	return n
+}
+
+// setName makes (parent, name) the name by which n is known.
+// Preconditions: t.mu is held.
+func (t *Tree) setName(n, parent *node, name string) {
+	if n.id == journal.RootID || (n.parent == parent && n.name == name) {
+		return
+	}
+	if parent != nil {
+		parent.kids++
+		n.gone = false
+	}
+	old := n.parent
+	n.parent, n.name = parent, name
+	if old != nil {
+		old.kids--
+		t.release(old)
+	}
+}
+
+// release drops nodes from the table that nobody needs, upwards from n.
+// Preconditions: t.mu is held.
+func (t *Tree) release(n *node) {
+	for n != nil && n.lookups == 0 && n.kids == 0 && n.id != journal.RootID && t.nodes[n.id] == n {
+		delete(t.nodes, n.id)
+		t.lists.drop(n.id)
+		if n.gone && n.low.Dir == nil {
+			// Its history is in the store; LookupNode finds it for an undo.
+			delete(t.state.Nodes, n.id)
+			delete(t.state.Contents, n.id)
+		}
+		p := n.parent
+		n.parent = nil
+		if p != nil {
+			p.kids--
+		}
+		n = p
+	}
+}
+
+// Forget gives back n references to a node.
+func (t *Tree) Forget(id journal.NodeID, n uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	nd := t.nodes[id]
+	if nd == nil {
+		return
+	}
+	nd.lookups -= min(n, nd.lookups)
+	t.release(nd)
+}
+
+// path returns the workspace-relative path of a node as far as it is known.
+// Preconditions: t.mu is held.
+func path(n *node) string {
+	if n.id == journal.RootID {
+		return ""
+	}
+	if n.parent == nil {
+		return "(deleted)"
+	}
+	return join(n.parent, n.name)
+}
+
+// join returns the path of a name in a directory.
+// Preconditions: t.mu is held.
+func join(dir *node, name string) string {
+	if dir.id == journal.RootID {
+		return name
+	}
+	return path(dir) + "/" + name
+}

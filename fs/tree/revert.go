@@ -1,0 +1,194 @@
+package tree
+
+import (
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/winkfs/winkfs/journal"
+)
+
+// Revert returns the changes that make some files of now as they are in then,
+// and leave all else. changed lists what differs from then to now, as Changes
+// returns it, or a part of that. A file whose directory then does not exist now
+// and is not reverted with it is an error.
+//
+// Both views must be of the same workspace and now must be its head.
+func Revert(then, now *View, changed []Changed) ([]journal.Change, error) {
+	r := reverter{then: then.l.state, now: now.l.state, nodes: map[journal.NodeID]*journal.Node{}, entries: map[entryKey]journal.Entry{}}
+	for _, c := range changed {
+		if err := r.file(then, now, c); err != nil {
+			return nil, err
+		}
+	}
+	r.links(then, now, changed)
+	if err := r.check(now); err != nil {
+		return nil, err
+	}
+	return r.changes(), nil
+}
+
+type entryKey struct {
+	parent journal.NodeID
+	name   string
+}
+
+// reverter collects the values to set, in the order in which they came up.
+type reverter struct {
+	then, now *journal.State
+	nodes     map[journal.NodeID]*journal.Node
+	nodeOrder []journal.NodeID
+	entries   map[entryKey]journal.Entry
+	order     []entryKey
+}
+
+func (r *reverter) file(then, now *View, c Changed) error {
+	if c.New != nil {
+		if err := r.entry(now, c.New.Path); err != nil {
+			return err
+		}
+		r.node(c.New.ID(), r.then.Nodes[c.New.ID()])
+	}
+	if c.Old == nil {
+		return nil
+	}
+	if err := r.entry(then, c.Old.Path); err != nil {
+		return err
+	}
+	r.node(c.Old.ID(), r.then.Nodes[c.Old.ID()])
+	return nil
+}
+
+// entry reverts the entry that a path has in one of the views.
+func (r *reverter) entry(v *View, path string) error {
+	if path == "" {
+		return nil
+	}
+	dir, name := splitPath(path)
+	p, err := v.Find(dir)
+	if err != nil {
+		return fmt.Errorf("revert %s: %w", path, err)
+	}
+	k := entryKey{p.ID(), name}
+	if _, ok := r.entries[k]; !ok {
+		r.order = append(r.order, k)
+	}
+	r.entries[k] = r.then.Entries[k.parent][k.name]
+	return nil
+}
+
+func splitPath(path string) (dir, name string) {
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 {
+		return "", path
+	}
+	return path[:i], path[i+1:]
+}
+
+func (r *reverter) node(id journal.NodeID, after *journal.Node) {
+	if _, ok := r.nodes[id]; !ok {
+		r.nodeOrder = append(r.nodeOrder, id)
+	}
+	r.nodes[id] = after
+}
+
+// links corrects the link counts of directories that are not reverted
+// themselves but gain or lose a subdirectory.
+func (r *reverter) links(then, now *View, changed []Changed) {
+	for _, c := range changed {
+		if c.New != nil && c.New.f.mode == unix.S_IFDIR {
+			r.addLink(now, c.New.Path, -1)
+		}
+		if c.Old != nil && c.Old.f.mode == unix.S_IFDIR {
+			r.addLink(then, c.Old.Path, +1)
+		}
+	}
+}
+
+func (r *reverter) addLink(v *View, path string, delta int) {
+	if path == "" {
+		return
+	}
+	dir, _ := splitPath(path)
+	p, err := v.Find(dir)
+	if err != nil {
+		return
+	}
+	if _, ok := r.nodes[p.ID()]; ok {
+		// Reverted with its own count, or corrected before.
+		if r.nodes[p.ID()] == r.then.Nodes[p.ID()] {
+			return
+		}
+	}
+	cur := r.now.Nodes[p.ID()]
+	if edited := r.nodes[p.ID()]; edited != nil {
+		cur = edited
+	}
+	if cur == nil || !cur.Own {
+		return
+	}
+	up := cur.Clone()
+	up.Attr.Nlink = uint32(int(up.Attr.Nlink) + delta)
+	r.node(p.ID(), up)
+}
+
+// check refuses entries in directories that are not there: neither now nor
+// brought back.
+func (r *reverter) check(now *View) error {
+	for _, k := range r.order {
+		e := r.entries[k]
+		if e.Kind != journal.EntryNode || k.parent == journal.RootID {
+			continue
+		}
+		up, reverted := r.nodes[k.parent]
+		if !reverted {
+			up = now.l.state.Nodes[k.parent]
+		}
+		if up != nil && up.Own && up.Attr.Nlink == 0 {
+			return fmt.Errorf("bring back %q: its directory was removed, too: name the directory: %w", k.name, ErrNotExist)
+		}
+	}
+	return nil
+}
+
+func (r *reverter) changes() []journal.Change {
+	var out []journal.Change
+	for _, id := range r.nodeOrder {
+		before, after := r.now.Nodes[id], r.nodes[id]
+		if before == nil && after == nil {
+			continue
+		}
+		out = append(out, journal.Change{Node: &journal.NodeChange{ID: id, Before: before, After: after}})
+	}
+	for _, k := range r.order {
+		out = append(out, journal.Change{Entry: &journal.EntryChange{Parent: k.parent, Name: k.name, Before: r.now.Entries[k.parent][k.name], After: r.entries[k]}})
+	}
+	for _, id := range r.nodeOrder {
+		out = append(out, r.contentChange(id)...)
+	}
+	return out
+}
+
+// contentChange returns the change of a node's whole content, none if it is
+// empty in both states.
+func (r *reverter) contentChange(id journal.NodeID) []journal.Change {
+	before, after := extents(r.now.Contents[id]), extents(r.then.Contents[id])
+	if len(before) == 0 && len(after) == 0 {
+		return nil
+	}
+	end := uint64(0)
+	for _, es := range [][]journal.Extent{before, after} {
+		if len(es) > 0 {
+			end = max(end, es[len(es)-1].End())
+		}
+	}
+	return []journal.Change{{Content: &journal.ContentChange{ID: id, Len: end, Before: before, After: after}}}
+}
+
+func extents(c *journal.Content) []journal.Extent {
+	if c == nil {
+		return nil
+	}
+	return c.Range(0, ^uint64(0))
+}

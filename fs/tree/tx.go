@@ -1,0 +1,267 @@
+package tree
+
+import (
+	"maps"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/winkfs/winkfs/fs/lower"
+	"github.com/winkfs/winkfs/journal"
+)
+
+// tx is one operation on its way into the journal: the changes it makes and
+// their values before. Nothing of it shows before commit. It lives while t.mu
+// is held.
+type tx struct {
+	t     *Tree
+	r     *Request
+	now   journal.Timespec
+	rec   journal.Record
+	edits []edit
+	then  func() // run under t.mu once the changes are made: the node table follows
+}
+
+// edit is a node's upper state before and after.
+type edit struct {
+	n             *node
+	before, after *journal.Node
+}
+
+// facts is what copy-up of a node's attributes needs from the lower.
+type facts struct {
+	n      *node
+	st     lower.Stat
+	xattrs map[string]string
+	target string // of a symbolic link
+}
+
+// mutate runs one operation. prepare looks at what the operation is about and
+// returns the nodes whose attributes fn changes; it and the reading of what
+// their copy-up needs are done without the lock. fn then validates and collects
+// changes under t.mu, and they are journaled and made. If fn finds that the
+// world has changed since prepare (errRetry), all is done again.
+func (t *Tree) mutate(r *Request, op journal.Op, inline []byte, prepare func() ([]*node, error), fn func(*tx) error) error {
+	if t.readOnly {
+		return ErrReadOnly
+	}
+	actor := t.actors.Actor(r.TID, r.UID)
+	for {
+		touched, err := prepare()
+		if err != nil {
+			return err
+		}
+		var fs [4]facts
+		list, err := t.gather(fs[:0], touched)
+		if err != nil {
+			return err
+		}
+		err = t.attempt(r, op, actor, inline, fn, list)
+		if err != errRetry {
+			return err
+		}
+	}
+}
+
+// touching is the prepare of operations that look nothing up.
+func touching(nodes ...*node) func() ([]*node, error) {
+	return func() ([]*node, error) { return nodes, nil }
+}
+
+func (t *Tree) attempt(r *Request, op journal.Op, actor journal.Actor, inline []byte, fn func(*tx) error, list []facts) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	x := &tx{t: t, r: r, now: t.now()}
+	x.rec = journal.Record{Op: op, Actor: actor, Unique: r.Unique}
+	for i := range list {
+		if !list[i].n.own() {
+			x.copyUp(&list[i])
+		}
+	}
+	if err := fn(x); err != nil {
+		return err
+	}
+	return x.commit(inline)
+}
+
+// gather reads what copy-up of the nodes needs. Nodes that have their own
+// attributes already need nothing.
+func (t *Tree) gather(list []facts, nodes []*node) ([]facts, error) {
+	for _, n := range nodes {
+		if n == nil {
+			continue
+		}
+		t.mu.RLock()
+		own, f := n.own(), n.found()
+		t.mu.RUnlock()
+		if own {
+			continue
+		}
+		st, err := f.lowerStat()
+		if err != nil {
+			return nil, err
+		}
+		fa := facts{n: n, st: st}
+		if n.mode == unix.S_IFLNK {
+			fa.target, err = f.low.Readlink()
+		} else {
+			fa.xattrs, err = f.low.Xattrs()
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, fa)
+	}
+	return list, nil
+}
+
+// copyUp gives the node its own attributes, those that the lower has.
+func (x *tx) copyUp(fa *facts) {
+	e := x.edit(fa.n)
+	if e.after != nil && e.after.Own {
+		return
+	}
+	if e.after == nil {
+		e.after = x.pinned(fa.n)
+	}
+	e.after.Own = true
+	e.after.Attr = lowerAttr(&fa.st)
+	e.after.Xattrs, e.after.Target = fa.xattrs, fa.target
+	fingerprint(&e.after.Origin, &fa.st)
+	x.pin(fa.n)
+}
+
+func fingerprint(o *journal.Origin, st *lower.Stat) {
+	o.Ino, o.Size, o.Mode = st.Ino, st.Size, st.Mode
+	o.Mtime, o.Ctime = journal.Timespec(st.Mtime), journal.Timespec(st.Ctime)
+}
+
+// pinned returns the state of a lower node that is only held in place.
+func (x *tx) pinned(n *node) *journal.Node {
+	up := &journal.Node{}
+	up.Attr.Mode, up.Attr.Btime = n.mode, n.btime
+	up.Origin = journal.Origin{Ino: n.low.Ino}
+	if n.low.Dir != nil {
+		up.Origin.Source = n.low.Dir.Source()
+		up.Origin.Path = originPath(n.low)
+	}
+	return up
+}
+
+func originPath(f lower.File) string {
+	if f.Name == "" {
+		return f.Dir.Path()
+	}
+	return f.Dir.PathOf(f.Name)
+}
+
+// edit returns the edit of a node, begun if needed.
+func (x *tx) edit(n *node) *edit {
+	for i := range x.edits {
+		if x.edits[i].n == n {
+			return &x.edits[i]
+		}
+	}
+	e := edit{n: n, before: n.up}
+	if n.up != nil {
+		c := *n.up
+		e.after = &c
+	}
+	x.edits = append(x.edits, e)
+	return &x.edits[len(x.edits)-1]
+}
+
+// own returns the node's state to change. The node must be own already or have
+// been given as touched to mutate; nil says that it was not, and the operation
+// must be retried.
+func (x *tx) own(n *node) *journal.Node {
+	e := x.edit(n)
+	if e.after == nil || !e.after.Own {
+		return nil
+	}
+	return e.after
+}
+
+// setXattrs returns the node's extended attributes to change.
+func setXattrs(up *journal.Node) map[string]string {
+	up.Xattrs = maps.Clone(up.Xattrs)
+	if up.Xattrs == nil {
+		up.Xattrs = make(map[string]string)
+	}
+	return up.Xattrs
+}
+
+// pin holds the node's name and those of its ancestors in place.
+func (x *tx) pin(n *node) {
+	for ; n.id != journal.RootID && n.parent != nil && !n.gone; n = n.parent {
+		if e := x.t.state.Entries[n.parent.id][n.name]; e.Kind == journal.EntryNode && e.Node == n.id {
+			return
+		}
+		x.setEntry(n.parent, n.name, journal.Entry{Kind: journal.EntryNode, Node: n.id})
+		if e := x.edit(n); e.after == nil {
+			e.after = x.pinned(n)
+		}
+	}
+}
+
+// setEntry sets what the upper says of a name. A second change of the same
+// name replaces the first.
+func (x *tx) setEntry(p *node, name string, after journal.Entry) {
+	for i := range x.rec.Changes {
+		if c := x.rec.Changes[i].Entry; c != nil && c.Parent == p.id && c.Name == name {
+			c.After = after
+			return
+		}
+	}
+	before := x.t.state.Entries[p.id][name]
+	x.rec.Changes = append(x.rec.Changes, journal.Change{Entry: &journal.EntryChange{Parent: p.id, Name: name, Before: before, After: after}})
+}
+
+// splice replaces a range of the node's content.
+func (x *tx) splice(n *node, off, length uint64, after []journal.Extent) {
+	if length == 0 {
+		return
+	}
+	var before []journal.Extent
+	if c := x.t.state.Contents[n.id]; c != nil {
+		before = c.Range(off, length)
+	}
+	x.rec.Changes = append(x.rec.Changes, journal.Change{Content: &journal.ContentChange{ID: n.id, Off: off, Len: length, Before: before, After: after}})
+}
+
+// add makes a new node's state part of the operation and returns the node,
+// which is in no table yet.
+func (x *tx) add(up *journal.Node) *node {
+	id := x.t.state.NextNode
+	up.Attr.Btime = x.now
+	n := &node{id: id, mode: up.Attr.Mode & unix.S_IFMT, gen: generation(x.now), btime: x.now}
+	x.edits = append(x.edits, edit{n: n, after: up})
+	return n
+}
+
+// commit journals the operation and then makes its changes. After Append has
+// returned without an error there is no way back, and nothing below can fail.
+func (x *tx) commit(inline []byte) error {
+	if len(x.edits) == 0 && len(x.rec.Changes) == 0 {
+		return nil
+	}
+	changes := make([]journal.Change, 0, len(x.edits)+len(x.rec.Changes))
+	for i := range x.edits {
+		e := &x.edits[i]
+		changes = append(changes, journal.Change{Node: &journal.NodeChange{ID: e.n.id, Before: e.before, After: e.after}})
+	}
+	x.rec.Changes = append(changes, x.rec.Changes...)
+	if _, err := x.t.store.Append(&x.rec, inline); err != nil {
+		return err
+	}
+	x.t.state.Apply(&x.rec)
+	for i := range x.edits {
+		x.edits[i].n.up = x.edits[i].after
+	}
+	if x.then != nil {
+		x.then()
+	}
+	return nil
+}
+
+// touchDir sets a directory's times after its entries changed.
+func (x *tx) touchDir(d *journal.Node) { d.Attr.Mtime, d.Attr.Ctime = x.now, x.now }

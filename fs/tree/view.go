@@ -1,0 +1,244 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/winkfs/winkfs/fs/lower"
+	"github.com/winkfs/winkfs/journal"
+)
+
+// View is the merged tree at some point, for reading without a mount: diffs,
+// applies and commands on a workspace that is not mounted. The upper part never
+// changes; the lower is as the host has it. Safe for concurrent use.
+type View struct {
+	mu    sync.Mutex // attach may number a reused lower inode
+	l     layers
+	store *journal.Store
+}
+
+// Item is one file of a View.
+type Item struct {
+	v    *View
+	f    found
+	Path string // workspace-relative, "" for the root
+	Stat Stat
+}
+
+// NewView returns the view of a state. The state is the view's from then on.
+func NewView(s *journal.State, low *lower.FS, sources []Source, store *journal.Store) *View {
+	return &View{l: newLayers(s, low, sources), store: store}
+}
+
+// Snapshot returns the view of the tree as it is.
+func (t *Tree) Snapshot() *View {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return NewView(t.state.Clone(), t.lower, t.sources, t.store)
+}
+
+// Base returns the view of the sources without any change.
+func (t *Tree) Base() (*View, error) {
+	s := journal.NewState()
+	err := t.store.Records(1, 1, func(r *journal.Record) error {
+		if r.Note != nil && r.Note.Text == Genesis {
+			s.Apply(r)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the first record: %w", err)
+	}
+	return NewView(s, t.lower, t.sources, t.store), nil
+}
+
+// At returns the view of the tree at a point.
+func (t *Tree) At(point journal.Seq) (*View, error) {
+	t.mu.RLock()
+	s := t.state.Clone()
+	t.mu.RUnlock()
+	if point > s.Seq {
+		return nil, fmt.Errorf("point %d lies behind the last record %d", point, s.Seq)
+	}
+	recs, err := collect(t.store, point+1, s.Seq)
+	if err != nil {
+		return nil, err
+	}
+	if err := Revive(s, t.store, NodesOf(recs)); err != nil {
+		return nil, err
+	}
+	changes := journal.Invert(recs)
+	for i := range changes {
+		s.ApplyChange(&changes[i])
+	}
+	s.Seq = point
+	return NewView(s, t.lower, t.sources, t.store), nil
+}
+
+func collect(store *journal.Store, from, to journal.Seq) ([]*journal.Record, error) {
+	var recs []*journal.Record
+	if from > to {
+		return nil, nil
+	}
+	err := store.Records(from, to, func(r *journal.Record) error {
+		recs = append(recs, r)
+		return nil
+	})
+	return recs, err
+}
+
+// Seq returns the point that the view shows.
+func (v *View) Seq() journal.Seq { return v.l.state.Seq }
+
+// Node returns the upper state of a node, nil if it has none.
+func (v *View) Node(id journal.NodeID) *journal.Node { return v.l.state.Nodes[id] }
+
+// Root returns the root directory.
+func (v *View) Root() (Item, error) { return v.item("", v.l.rootFound()) }
+
+func (v *View) item(path string, f found) (Item, error) {
+	if needsLower(f.up, f.mode) && f.st == nil {
+		st, err := f.lowerStat()
+		if err != nil && !f.upOwn() {
+			return Item{}, fmt.Errorf("%s: %w", path, err)
+		}
+		if err == nil {
+			f.st = &st
+		}
+	}
+	return Item{v: v, f: f, Path: path, Stat: v.l.makeStat(&f)}, nil
+}
+
+// Lookup returns the file of that name in a directory, ErrNotExist if there is
+// none.
+func (v *View) Lookup(dir Item, name string) (Item, error) {
+	f, err := v.child(&dir.f, name)
+	if err != nil {
+		return Item{}, err
+	}
+	path := name
+	if dir.Path != "" {
+		path = dir.Path + "/" + name
+	}
+	return v.item(path, f)
+}
+
+func (v *View) child(dir *found, name string) (found, error) {
+	e := v.l.state.Entries[dir.id][name]
+	switch e.Kind {
+	case journal.EntryWhiteout:
+		return found{}, ErrNotExist
+	case journal.EntryNode:
+		if f, ok := v.l.byID(e.Node); ok {
+			return f, nil
+		}
+		return found{}, ErrNotExist
+	}
+	low := visible(dir.up, dir.dir)
+	if low == nil {
+		return found{}, ErrNotExist
+	}
+	f, err := v.l.lowerChild(low, name)
+	if err != nil {
+		return f, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.l.attach(&f)
+	return f, nil
+}
+
+// List returns the names in a directory, sorted.
+func (v *View) List(dir Item) ([]string, error) {
+	var names []string
+	entries := v.l.state.Entries[dir.f.id]
+	if low := visible(dir.f.up, dir.f.dir); low != nil {
+		list, err := low.ReadDir()
+		if err != nil && !errors.Is(err, unix.ENOENT) {
+			return nil, err
+		}
+		for _, e := range list {
+			if entries[e.Name].Kind == journal.EntryNone {
+				names = append(names, e.Name)
+			}
+		}
+	}
+	for name, e := range entries {
+		if e.Kind == journal.EntryNode {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// changedNames returns the names that the upper says something about.
+func (v *View) changedNames(id journal.NodeID) map[string]journal.Entry {
+	return v.l.state.Entries[id]
+}
+
+// Find returns the file at a workspace-relative path.
+func (v *View) Find(path string) (Item, error) {
+	it, err := v.Root()
+	for err == nil && path != "" {
+		var name string
+		name, path = cutPath(path)
+		it, err = v.Lookup(it, name)
+	}
+	return it, err
+}
+
+func cutPath(path string) (head, tail string) {
+	for i := range len(path) {
+		if path[i] == '/' {
+			return path[:i], path[i+1:]
+		}
+	}
+	return path, ""
+}
+
+// ID returns the node's number.
+func (it Item) ID() journal.NodeID { return it.f.id }
+
+// Up returns the node's upper state, nil if it has none.
+func (it Item) Up() *journal.Node { return it.f.up }
+
+// Lower returns where the node's lower part is; Dir is nil if it has none.
+func (it Item) Lower() lower.File { return it.f.low }
+
+// IsDir reports whether the item is a directory.
+func (it Item) IsDir() bool { return it.f.mode == unix.S_IFDIR }
+
+// Readlink returns the target of a symbolic link.
+func (it Item) Readlink() (string, error) { return it.f.readlink() }
+
+// Xattrs returns the extended attributes, nil if there are none.
+func (it Item) Xattrs() (map[string]string, error) {
+	if it.f.upOwn() {
+		return it.f.up.Xattrs, nil
+	}
+	if it.f.mode == unix.S_IFLNK {
+		return nil, nil
+	}
+	return it.f.low.Xattrs()
+}
+
+// ReadAt reads a regular file's bytes (io.ReaderAt).
+func (it Item) ReadAt(p []byte, off int64) (int, error) {
+	q, extents := it.v.l.plan(&it.f, p, off)
+	n, err := readExtents(it.v.store, &it.f, q, off, extents)
+	if err == nil && n < len(p) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// Open returns a reader of a regular file's bytes.
+func (it Item) Open() io.ReadCloser {
+	return io.NopCloser(io.NewSectionReader(it, 0, int64(it.Stat.Attr.Size)))
+}

@@ -1,0 +1,156 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/winkfs/winkfs/journal"
+	"github.com/winkfs/winkfs/policy"
+)
+
+// xattrCaps holds a file's capabilities.
+const xattrCaps = "security.capability"
+
+// Limits of extended attributes, as ext4 and the VFS have them.
+const (
+	maxXattrName  = 255
+	maxXattrValue = 64 << 10
+	maxXattrs     = 256 << 10 // of all names and values of a node
+)
+
+// settable reports whether the workspace lets anyone set an attribute: user.*
+// only. trusted.* and security.* change what the host would do with a file, and
+// *.overlay.* would be taken for its own by another overlay.
+func settable(name string) error {
+	switch {
+	case len(name) > maxXattrName:
+		return ErrRange
+	case strings.Contains(name, ".overlay."):
+		return ErrNotPermitted
+	case strings.HasPrefix(name, "user."):
+		return nil
+	case strings.HasPrefix(name, "security."), strings.HasPrefix(name, "trusted."):
+		return ErrNotPermitted
+	}
+	return ErrNotSupported
+}
+
+// Getxattr returns the value of an extended attribute.
+func (t *Tree) Getxattr(r *Request, id journal.NodeID, name string) ([]byte, error) {
+	n, err := t.get(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.decideNode(policy.OpRead, n, 0); err != nil {
+		return nil, err
+	}
+	t.mu.RLock()
+	f := n.found()
+	t.mu.RUnlock()
+	if f.upOwn() {
+		v, ok := f.up.Xattrs[name]
+		if !ok {
+			return nil, ErrNoAttr
+		}
+		return []byte(v), nil
+	}
+	v, err := f.low.Getxattr(name)
+	if errors.Is(err, unix.ENODATA) || errors.Is(err, unix.ENOTSUP) {
+		return nil, ErrNoAttr
+	}
+	return v, err
+}
+
+// Listxattr returns the names of the extended attributes, sorted.
+func (t *Tree) Listxattr(r *Request, id journal.NodeID) ([]string, error) {
+	n, err := t.get(id)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.RLock()
+	f := n.found()
+	t.mu.RUnlock()
+	if f.upOwn() {
+		return slices.Sorted(maps.Keys(f.up.Xattrs)), nil
+	}
+	names, err := f.low.Listxattr()
+	slices.Sort(names)
+	return names, err
+}
+
+// Setxattr sets an extended attribute; flags are XATTR_CREATE or XATTR_REPLACE.
+func (t *Tree) Setxattr(r *Request, id journal.NodeID, name string, value []byte, flags uint32) error {
+	if len(value) > maxXattrValue {
+		return ErrRange
+	}
+	return t.changeXattr(r, journal.OpSetxattr, id, name, func(m map[string]string) error {
+		_, ok := m[name]
+		switch {
+		case ok && flags&unix.XATTR_CREATE != 0:
+			return ErrExist
+		case !ok && flags&unix.XATTR_REPLACE != 0:
+			return ErrNoAttr
+		}
+		m[name] = string(value)
+		if xattrBytes(m) > maxXattrs {
+			return ErrNoSpace
+		}
+		return nil
+	})
+}
+
+func xattrBytes(m map[string]string) int {
+	n := 0
+	for k, v := range m {
+		n += len(k) + len(v)
+	}
+	return n
+}
+
+// Removexattr removes an extended attribute.
+func (t *Tree) Removexattr(r *Request, id journal.NodeID, name string) error {
+	return t.changeXattr(r, journal.OpRemovexattr, id, name, func(m map[string]string) error {
+		if _, ok := m[name]; !ok {
+			return ErrNoAttr
+		}
+		delete(m, name)
+		return nil
+	})
+}
+
+func (t *Tree) changeXattr(r *Request, op journal.Op, id journal.NodeID, name string, change func(map[string]string) error) error {
+	n, err := t.get(id)
+	if err != nil {
+		return err
+	}
+	if err := settable(name); err != nil {
+		return fmt.Errorf("%s %q: %w", op, name, err)
+	}
+	if n.mode == unix.S_IFLNK || (!n.isDir() && !n.isReg()) {
+		return ErrNotPermitted // xattr(7): user.* is for files and directories
+	}
+	if err := t.decideNode(policy.OpXattr, n, 0); err != nil {
+		return err
+	}
+	err = t.mutate(r, op, nil, touching(n), func(x *tx) error {
+		up := x.own(n)
+		if up == nil {
+			return errRetry
+		}
+		if err := change(setXattrs(up)); err != nil {
+			return err
+		}
+		x.rec.Path = path(n)
+		up.Attr.Ctime = x.now
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s %q: %w", op, name, err)
+	}
+	return nil
+}

@@ -1,0 +1,283 @@
+package journal
+
+import "slices"
+
+// chunkBits is the size of the ranges that a Content is split into, so that a
+// change copies a few hundred extents at most however large the file is.
+const chunkBits = 20
+
+// longRun is the length from which the chunks of one extent are kept together,
+// so that a lower file or an allocation of any size costs one extent.
+const longRun = 64 << chunkBits
+
+// chunkOf returns the number of the chunk that off lies in.
+func chunkOf(off uint64) uint64 { return off >> chunkBits }
+
+// Content describes a file's bytes by extents. The zero value is all hole.
+//
+// It is a map from chunk to the extents within that chunk, sorted and
+// disjoint, over a list of long runs: extents of whole chunks that show where
+// the map has no chunk. A chunk that hides a run is in the map even if it is
+// all hole. Neither a chunk's slice nor the list is ever changed in place, so
+// Clone is cheap and a clone is independent. Not safe for concurrent use.
+type Content struct {
+	runs   []Extent
+	chunks map[uint64][]Extent
+}
+
+// NewContent returns the content made of the extents, which must be sorted and
+// disjoint.
+func NewContent(extents []Extent) *Content {
+	c := &Content{}
+	if len(extents) > 0 {
+		last := extents[len(extents)-1]
+		c.Splice(extents[0].Off, last.End()-extents[0].Off, extents)
+	}
+	return c
+}
+
+// Clone returns an independent copy.
+func (c *Content) Clone() *Content {
+	n := &Content{runs: c.runs}
+	if len(c.chunks) > 0 {
+		n.chunks = make(map[uint64][]Extent, len(c.chunks))
+		for k, v := range c.chunks {
+			n.chunks[k] = v
+		}
+	}
+	return n
+}
+
+// Empty reports whether the content is all hole.
+func (c *Content) Empty() bool {
+	return len(c.chunks) == 0 && len(c.runs) == 0 || c.Bytes() == 0
+}
+
+// Equal reports whether both contents describe the same bytes.
+func (c *Content) Equal(d *Content) bool {
+	return slices.Equal(c.Range(0, maxOffset), d.Range(0, maxOffset))
+}
+
+// Splice replaces the range [off, off+n) by the extents, which must be sorted,
+// disjoint and inside it. What they leave open becomes a hole.
+func (c *Content) Splice(off, n uint64, extents []Extent) {
+	if n == 0 {
+		return
+	}
+	end := off + n
+	lo, hi := alignUp(off), alignDown(end)
+	if lo < hi && hi-lo >= longRun {
+		c.spliceLong(off, end, lo, hi, extents)
+		return
+	}
+	c.spliceChunks(off, end, extents)
+}
+
+func alignUp(off uint64) uint64   { return alignDown(off + 1<<chunkBits - 1) }
+func alignDown(off uint64) uint64 { return off &^ (1<<chunkBits - 1) }
+
+// spliceLong splices a range whose whole chunks are [lo, hi), which are many.
+func (c *Content) spliceLong(off, end, lo, hi uint64, extents []Extent) {
+	for k := range c.chunks {
+		if k >= chunkOf(lo) && k < chunkOf(hi) {
+			delete(c.chunks, k)
+		}
+	}
+	var runs, rest []Extent
+	for _, e := range extents {
+		a, b := alignUp(max(e.Off, lo)), alignDown(min(e.End(), hi))
+		if a >= b || b-a < longRun {
+			rest = append(rest, e)
+			continue
+		}
+		runs = append(runs, e.cut(a, b))
+		rest = append(rest, e.cut(e.Off, a), e.cut(b, e.End()))
+	}
+	c.setRuns(lo, hi, runs)
+	if off < lo {
+		c.spliceChunks(off, lo, extents)
+	}
+	if hi < end {
+		c.spliceChunks(hi, end, extents)
+	}
+	for _, e := range rest {
+		if e.Len == 0 || e.End() <= lo || e.Off >= hi {
+			continue
+		}
+		e = e.cut(lo, hi)
+		c.spliceChunks(e.Off, e.End(), []Extent{e})
+	}
+}
+
+// setRuns replaces the runs within [lo, hi).
+func (c *Content) setRuns(lo, hi uint64, runs []Extent) {
+	if len(c.runs) == 0 {
+		c.runs = runs
+		return
+	}
+	var before, after []Extent
+	for _, r := range c.runs {
+		if r.Off < lo {
+			before = append(before, r.cut(r.Off, lo))
+		}
+		if r.End() > hi {
+			after = append(after, r.cut(hi, r.End()))
+		}
+	}
+	c.runs = slices.Concat(before, runs, after)
+}
+
+// spliceChunks splices a range chunk by chunk.
+func (c *Content) spliceChunks(off, end uint64, extents []Extent) {
+	for k := chunkOf(off); k <= chunkOf(end-1); k++ {
+		c.spliceChunk(k, off, end, extents)
+	}
+}
+
+func (c *Content) spliceChunk(k, off, end uint64, extents []Extent) {
+	lo, hi := max(off, k<<chunkBits), min(end, (k+1)<<chunkBits)
+	old, _ := c.chunk(k)
+	out := make([]Extent, 0, len(old)+2)
+	i := 0
+	for ; i < len(old) && old[i].Off < lo; i++ {
+		out = appendJoined(out, old[i].cut(old[i].Off, lo))
+	}
+	j, _ := slices.BinarySearchFunc(extents, lo, func(e Extent, lo uint64) int {
+		if e.End() <= lo {
+			return -1
+		}
+		return 1
+	})
+	for ; j < len(extents) && extents[j].Off < hi; j++ {
+		out = appendJoined(out, extents[j].cut(lo, hi))
+	}
+	if i > 0 {
+		i-- // the extent that straddles lo may reach beyond hi
+	}
+	for ; i < len(old); i++ {
+		if old[i].End() > hi {
+			out = appendJoined(out, old[i].cut(hi, old[i].End()))
+		}
+	}
+	c.setChunk(k, out)
+}
+
+// appendJoined appends e, as part of the last extent if it continues it.
+func appendJoined(out []Extent, e Extent) []Extent {
+	if e.Len == 0 {
+		return out
+	}
+	if i := len(out) - 1; i >= 0 && joins(out[i], e) {
+		out[i].Len += e.Len
+		return out
+	}
+	return append(out, e)
+}
+
+// chunk returns the extents within a chunk, and whether they come from a run.
+func (c *Content) chunk(k uint64) (es []Extent, fromRun bool) {
+	if es, ok := c.chunks[k]; ok {
+		return es, false
+	}
+	lo := k << chunkBits
+	if i := c.runAt(lo); i < len(c.runs) && c.runs[i].Off <= lo {
+		return []Extent{c.runs[i].cut(lo, lo+1<<chunkBits)}, true
+	}
+	return nil, false
+}
+
+// runAt returns the index of the first run that ends behind off.
+func (c *Content) runAt(off uint64) int {
+	i, _ := slices.BinarySearchFunc(c.runs, off, func(e Extent, off uint64) int {
+		if e.End() <= off {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+// setChunk sets the extents of a chunk.
+func (c *Content) setChunk(k uint64, es []Extent) {
+	if len(es) == 0 {
+		delete(c.chunks, k)
+		if _, hides := c.chunk(k); !hides {
+			return
+		}
+	}
+	if c.chunks == nil {
+		c.chunks = make(map[uint64][]Extent)
+	}
+	c.chunks[k] = es
+}
+
+// Range returns the extents within [off, off+n), sorted, cut to the range and
+// joined where they continue each other.
+func (c *Content) Range(off, n uint64) []Extent {
+	if n == 0 || off > maxOffset {
+		return nil
+	}
+	end := off + min(n, maxOffset-off+1)
+	var out []Extent
+	pos := off
+	for _, k := range c.chunkKeys(chunkOf(off), chunkOf(end-1)) {
+		out = c.appendRuns(out, pos, k<<chunkBits)
+		for _, e := range c.chunks[k] {
+			if e.End() > off && e.Off < end {
+				out = appendJoined(out, e.cut(off, end))
+			}
+		}
+		pos = (k + 1) << chunkBits
+	}
+	return c.appendRuns(out, pos, end)
+}
+
+// chunkKeys returns the chunks of the map from first to last in order.
+func (c *Content) chunkKeys(first, last uint64) []uint64 {
+	var ks []uint64
+	if last-first <= uint64(len(c.chunks)) {
+		for k := first; k <= last; k++ {
+			if _, ok := c.chunks[k]; ok {
+				ks = append(ks, k)
+			}
+		}
+		return ks
+	}
+	for k := range c.chunks {
+		if k >= first && k <= last {
+			ks = append(ks, k)
+		}
+	}
+	slices.Sort(ks)
+	return ks
+}
+
+// appendRuns appends what the runs have in [lo, hi).
+func (c *Content) appendRuns(out []Extent, lo, hi uint64) []Extent {
+	if lo >= hi {
+		return out
+	}
+	for i := c.runAt(lo); i < len(c.runs) && c.runs[i].Off < hi; i++ {
+		out = appendJoined(out, c.runs[i].cut(lo, hi))
+	}
+	return out
+}
+
+// Bytes returns how many bytes of the content are not holes.
+func (c *Content) Bytes() uint64 {
+	var n uint64
+	for k, es := range c.chunks {
+		if len(c.runs) > 0 {
+			if i := c.runAt(k << chunkBits); i < len(c.runs) && c.runs[i].Off <= k<<chunkBits {
+				n -= 1 << chunkBits
+			}
+		}
+		for _, e := range es {
+			n += e.Len
+		}
+	}
+	for _, r := range c.runs {
+		n += r.Len
+	}
+	return n
+}

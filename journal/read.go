@@ -1,0 +1,219 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"go.etcd.io/bbolt"
+)
+
+// Records calls fn for the records from..to, both included, in order; to = 0
+// means up to the head. It ends at fn's first error and returns it. Records
+// appended meanwhile are not seen, and fn may append.
+func (s *Store) Records(from, to Seq, fn func(*Record) error) error {
+	from, to = s.clamp(from, to)
+	if from > to {
+		return nil
+	}
+	return s.walk(from, to, fn)
+}
+
+// RecordsDesc calls fn for the records from..to, both included, the newest
+// first; to = 0 means from the head on. It is otherwise like Records. It reads
+// a small block at a time, so that stopping early costs little.
+func (s *Store) RecordsDesc(from, to Seq, fn func(*Record) error) error {
+	from, to = s.clamp(from, to)
+	for to >= from && to > 0 {
+		lo := max(from, blockStart(to))
+		var block []*Record
+		err := s.walk(lo, to, func(r *Record) error {
+			block = append(block, r)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, r := range slices.Backward(block) {
+			if err := fn(r); err != nil {
+				return err
+			}
+		}
+		to = lo - 1
+	}
+	return nil
+}
+
+func (s *Store) clamp(from, to Seq) (Seq, Seq) {
+	head := s.Head()
+	if to == 0 || to > head {
+		to = head
+	}
+	return max(from, 1), to
+}
+
+// blockStart returns the marked record at or before seq.
+func blockStart(seq Seq) Seq { return (seq-1)/markEvery*markEvery + 1 }
+
+// walk reads the records from..to, which must exist.
+func (s *Store) walk(from, to Seq, fn func(*Record) error) error {
+	m, err := s.findMark(blockStart(from))
+	if err != nil {
+		return fmt.Errorf("read records: %w", err)
+	}
+	w := walker{s: s, seq: m.seq, pos: int64(m.loc.Pos)}
+	defer w.close()
+	if err := w.enter(s.files.get(m.loc.File), m.loc.File); err != nil {
+		return fmt.Errorf("read records: %w", err)
+	}
+	for w.seq <= to {
+		r, err := w.next(w.seq >= from)
+		if err != nil {
+			return fmt.Errorf("read records: %w", err)
+		}
+		if r == nil {
+			continue
+		}
+		if err := fn(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findMark returns the position of a marked record.
+func (s *Store) findMark(seq Seq) (mark, error) {
+	if m, ok := s.pendingMark(seq); ok {
+		return m, nil
+	}
+	m := mark{seq: seq}
+	err := s.view(func(tx *bbolt.Tx) error {
+		t, err := tableOf(tx, &dbMeta{}, bucketMarks)
+		if err != nil {
+			return err
+		}
+		p, err := t.get(beKey(uint64(seq)))
+		if err != nil {
+			return err
+		}
+		if p == nil {
+			return corruptDB("position of record %d is missing", seq)
+		}
+		w := &wire{b: p}
+		m.loc = w.loc()
+		return dbWire(w)
+	})
+	return m, err
+}
+
+func (s *Store) pendingMark(seq Seq) (mark, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range []*batch{s.pend, s.committing} {
+		if b == nil {
+			continue
+		}
+		i, ok := slices.BinarySearchFunc(b.marks, seq, func(m mark, seq Seq) int { return cmpSeq(m.seq, seq) })
+		if ok {
+			return b.marks[i], true
+		}
+	}
+	return mark{}, false
+}
+
+// walker reads the log forward across segments.
+type walker struct {
+	s   *Store
+	f   *os.File
+	d   *dataFile
+	lr  *logReader
+	seq Seq   // of the record at pos
+	pos int64 // in the segment
+}
+
+// enter goes on in a segment.
+func (w *walker) enter(d *dataFile, num uint32) error {
+	if d == nil || !d.isLog() {
+		return corruptAt(fmt.Sprintf("%s file %d", logDir, num), -1, w.seq, "the log segment is missing")
+	}
+	w.close()
+	f, err := os.Open(w.s.files.path(d))
+	if err != nil {
+		return fmt.Errorf("open log: %w", err)
+	}
+	fi, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return fmt.Errorf("open log: %w", err)
+	}
+	w.f, w.d, w.lr = f, d, newLogReader(f, d.num, &w.s.id, fi.Size())
+	return nil
+}
+
+// next moves over one record and returns it if it is wanted.
+func (w *walker) next(wanted bool) (*Record, error) {
+	if err := w.turn(); err != nil {
+		return nil, err
+	}
+	if !wanted {
+		h, err := w.lr.header(w.pos)
+		if err != nil {
+			return nil, w.place(err)
+		}
+		w.pos, w.seq = w.pos+h.size(), w.seq+1
+		return nil, nil
+	}
+	f, err := w.lr.frame(w.pos)
+	if err != nil {
+		return nil, w.place(err)
+	}
+	r, err := decodeRecord(f.record)
+	if err != nil {
+		return nil, w.place(err)
+	}
+	if r.Seq != w.seq {
+		return nil, corruptAt(w.d.name, w.pos, w.seq, "it is record %d", r.Seq)
+	}
+	w.pos, w.seq = f.end(), w.seq+1
+	return r, nil
+}
+
+// turn enters the next segment at the end of this one.
+func (w *walker) turn() error {
+	if w.pos < w.lr.limit {
+		return nil
+	}
+	for _, d := range w.s.files.logs() {
+		if d.first == w.seq && d.num != w.d.num {
+			w.pos = headerSize
+			return w.enter(d, d.num)
+		}
+	}
+	return corruptAt(w.d.name, w.pos, w.seq, "the log ends before it")
+}
+
+// place gives damage its place; other errors stay as they are.
+func (w *walker) place(err error) error {
+	if isDamage(err) {
+		return corruptAt(w.d.name, w.pos, w.seq, "%v", err)
+	}
+	return err
+}
+
+// isDamage tells wrong bytes from bytes that could not be read.
+func isDamage(err error) bool {
+	for _, e := range []error{errFrameCut, errFrameMagic, errFrameSize, errFrameCRC, errInlineCRC, errDecode, errInlineRef, errChain} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *walker) close() {
+	if w.f != nil {
+		w.f.Close()
+		w.f = nil
+	}
+}

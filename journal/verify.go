@@ -1,0 +1,327 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+)
+
+// maxProblems bounds what Verify reports.
+const maxProblems = 1000
+
+// Problem is one thing that is wrong with a journal.
+type Problem struct {
+	File string // relative to the state directory
+	Pos  int64  // byte in the file; -1 = the file as a whole
+	Seq  Seq    // record concerned, 0 = none or not known
+	What string
+}
+
+// String gives the place and what is wrong there.
+func (p Problem) String() string {
+	s := p.File
+	if p.Pos >= 0 {
+		s += fmt.Sprintf(" at byte %d", p.Pos)
+	}
+	if p.Seq != 0 {
+		s += fmt.Sprintf(", record %d", p.Seq)
+	}
+	return s + ": " + p.What
+}
+
+// Report is what Verify found.
+type Report struct {
+	Records   int
+	FirstSeq  Seq
+	LastSeq   Seq
+	DataBytes int64 // that the records added
+	Problems  []Problem
+}
+
+// Verify reads the whole journal in dir and reports everything that is not as
+// it was written: each record's checksum, number and place in the hash chain,
+// each byte of data that a record names, the structure of the database, and
+// that what the database holds is what the log leads to. It changes nothing
+// and works beside a process that has the journal open.
+//
+// The error says that verifying was not possible, as for a newer format.
+func Verify(dir string) (*Report, error) {
+	v := &verifier{files: fileTable{dir: dir}}
+	if err := v.run(); err != nil {
+		return nil, fmt.Errorf("verify journal: %w", err)
+	}
+	return v.report(), nil
+}
+
+// verifier compares a copy of the database, taken first, with the log.
+type verifier struct {
+	files    fileTable
+	db       *bbolt.DB // the copy; nil if it can't be opened
+	meta     *dbMeta   // of the copy; nil if it can't be read
+	problems []Problem
+	scan     *logScan
+	build    *builder // what the database should hold
+}
+
+func (v *verifier) run() (err error) {
+	defer v.close()
+	if err := v.openCopy(); err != nil {
+		return err
+	}
+	if err := v.scanLog(); err != nil {
+		return err
+	}
+	v.packs()
+	return v.compare()
+}
+
+func (v *verifier) close() {
+	if v.db != nil {
+		v.db.Close()
+	}
+	if v.build != nil {
+		v.build.db.Close()
+	}
+	v.files.closeAll()
+}
+
+func (v *verifier) problem(p Problem) { v.problems = append(v.problems, p) }
+
+// damaged notes an error of the database as a problem.
+func (v *verifier) damaged(err error) {
+	p := Problem{File: dbName, Pos: -1, What: err.Error()}
+	var c *CorruptError
+	if errors.As(err, &c) {
+		p = Problem{File: c.File, Pos: c.Pos, Seq: c.Seq, What: c.Reason}
+	}
+	v.problem(p)
+}
+
+// openCopy copies the database into memory and checks it by itself.
+func (v *verifier) openCopy() error {
+	path := filepath.Join(v.files.dir, dbName)
+	b, err := copyDB(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(v.files.dir, logDir)); err != nil {
+			return fmt.Errorf("%s: %w", v.files.dir, ErrNotJournal)
+		}
+		v.problem(Problem{File: dbName, Pos: -1, What: "the file is missing"})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if v.problems = checkPages(b, false); len(v.problems) > 0 {
+		return nil
+	}
+	f, err := memoryFile(b)
+	if err != nil {
+		return err
+	}
+	err = v.readCopy(f)
+	if errors.Is(err, ErrNewerFormat) {
+		return err
+	}
+	if err != nil {
+		v.damaged(err)
+	}
+	return nil
+}
+
+func (v *verifier) readCopy(f *os.File) (err error) {
+	defer guardDB(&err)()
+	if v.db, err = openBoltFile(f); err != nil {
+		return err
+	}
+	return v.db.View(func(tx *bbolt.Tx) error {
+		m, err := readMeta(tx)
+		if err != nil {
+			return err
+		}
+		v.meta = m
+		for i := range bucketNames {
+			t, err := tableOf(tx, m, i)
+			if err == nil {
+				err = t.each(func(_, _ []byte) error { return nil })
+			}
+			if err != nil {
+				v.damaged(err)
+			}
+		}
+		return nil
+	})
+}
+
+// scanLog reads the log, building the database that it leads to.
+func (v *verifier) scanLog() error {
+	strangers, err := v.files.load()
+	if err != nil {
+		return err
+	}
+	for _, name := range strangers {
+		v.problem(Problem{File: name, Pos: -1, What: "the file is not one of the journal's"})
+	}
+	v.scan = &logScan{files: &v.files, checkData: true}
+	logs := v.files.logs()
+	if len(logs) == 0 {
+		v.problem(Problem{File: logDir, Pos: -1, What: "the log is missing"})
+		return nil
+	}
+	err = v.scan.findID(logs)
+	if errors.Is(err, errHeader) {
+		if v.meta == nil {
+			v.problem(Problem{File: logs[0].name, Pos: 0, What: err.Error()})
+			return nil
+		}
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := v.expect(logs[0]); err != nil {
+		return err
+	}
+	return v.scan.run(logs)
+}
+
+// expect prepares the database to compare with.
+func (v *verifier) expect(first *dataFile) error {
+	if v.meta == nil {
+		return nil
+	}
+	if v.scan.id != v.meta.id && v.scan.id != (journalID{}) {
+		v.problem(Problem{File: dbName, Pos: -1, What: "the database belongs to another journal than the log"})
+	}
+	v.scan.id = v.meta.id
+	f, err := memoryFile(nil)
+	if err != nil {
+		return err
+	}
+	db, err := openBoltFile(f)
+	if err != nil {
+		return err
+	}
+	if v.build, err = newBuilder(db, v.meta.id, first); err != nil {
+		return err
+	}
+	v.scan.segment = func(d *dataFile) {
+		if d.first <= v.meta.seq {
+			v.build.segment(d)
+		}
+	}
+	v.scan.record = func(r *Record, hash [32]byte, loc Loc, end int64) error {
+		if r.Seq > v.meta.seq {
+			return nil
+		}
+		return v.build.record(r, hash, loc, end)
+	}
+	return nil
+}
+
+// packs checks the packs' headers, and their lengths against the database.
+func (v *verifier) packs() {
+	for _, d := range v.files.packs() {
+		if _, err := headerOf(&v.files, d, v.scan.id); err != nil {
+			v.problem(Problem{File: d.name, Pos: 0, What: err.Error()})
+		}
+	}
+	if v.db == nil || v.meta == nil {
+		return
+	}
+	err := v.db.View(func(tx *bbolt.Tx) error {
+		t, err := tableOf(tx, v.meta, bucketPacks)
+		if err != nil {
+			return err
+		}
+		return t.each(func(key, payload []byte) error {
+			if err := checkPack(&v.files, key, payload); err != nil {
+				v.damaged(err)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		v.damaged(err)
+	}
+}
+
+// compare compares the database with the one that the log leads to.
+func (v *verifier) compare() error {
+	if v.build == nil || v.scan.broken && v.build.seq() < v.meta.seq {
+		return nil // the damage of the log is reported; what follows from it is not
+	}
+	if err := v.build.flush(); err != nil {
+		return err
+	}
+	want := v.build.m
+	if want.seq != v.meta.seq || want.hash != v.meta.hash || want.end != v.meta.end {
+		v.problem(Problem{File: dbName, Pos: -1, Seq: v.meta.seq, What: fmt.Sprintf("the database is at record %d, which the log does not have there; the log ends at record %d", v.meta.seq, v.scan.seq)})
+		return nil
+	}
+	if want.nextNode != v.meta.nextNode || want.nextExec != v.meta.nextExec {
+		v.problem(Problem{File: dbName, Pos: -1, Seq: v.meta.seq, What: "the next numbers of nodes and execs are not those that the log leads to"})
+	}
+	return v.compareBuckets()
+}
+
+func (v *verifier) compareBuckets() (err error) {
+	defer guardDB(&err)()
+	return v.build.db.View(func(want *bbolt.Tx) error {
+		return v.db.View(func(got *bbolt.Tx) error {
+			for i, name := range bucketNames {
+				if i == bucketPacks {
+					continue
+				}
+				g, w := got.Bucket([]byte(name)), want.Bucket([]byte(name))
+				if g == nil {
+					continue // reported
+				}
+				v.compareBucket(name, g.Cursor(), w.Cursor())
+			}
+			return nil
+		})
+	})
+}
+
+// compareBucket walks two buckets side by side.
+func (v *verifier) compareBucket(name string, got, want *bbolt.Cursor) {
+	gk, gv := got.First()
+	wk, wv := want.First()
+	for (gk != nil || wk != nil) && len(v.problems) < maxProblems {
+		c := bytes.Compare(gk, wk)
+		switch {
+		case wk == nil || gk != nil && c < 0:
+			if name != bucketNames[bucketLogs] || !bytes.Equal(gk, beKey(uint64(v.meta.seq+1))) {
+				v.differs(name, gk, "is not what the log leads to")
+			}
+			gk, gv = got.Next()
+		case gk == nil || c > 0:
+			v.differs(name, wk, "is missing")
+			wk, wv = want.Next()
+		default:
+			if !bytes.Equal(gv, wv) {
+				v.differs(name, gk, "has another value than the log leads to")
+			}
+			gk, gv = got.Next()
+			wk, wv = want.Next()
+		}
+	}
+}
+
+func (v *verifier) differs(bucket string, key []byte, how string) {
+	v.problem(Problem{File: dbName, Pos: -1, Seq: v.meta.seq, What: fmt.Sprintf("bucket %s: key %x %s", bucket, key, how)})
+}
+
+func (v *verifier) report() *Report {
+	r := &Report{Problems: v.problems}
+	if s := v.scan; s != nil {
+		r.Records, r.FirstSeq, r.LastSeq, r.DataBytes = s.records, s.first, s.seq, s.data
+		r.Problems = append(r.Problems, s.problems...)
+	}
+	return r
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"slices"
+	"time"
+)
+
+// warmth says how a row's caches are before each run.
+type warmth int
+
+const (
+	asIs warmth = iota // whatever the runs before left
+	warm               // one run before, not counted
+	cold               // mounted anew, caches dropped
+	anew               // mounted over a fresh upper, for what changes lower files
+)
+
+// row is one workload.
+type row struct {
+	name   string
+	state  warmth
+	budget float64       // ratio to native; 0 = none
+	atMost time.Duration // in place of a ratio
+	// factor is by how much winkfs must beat fuse-overlayfs; 0 = not asked.
+	factor float64
+	only   []string // systems that it runs on; nil = all
+	// prepare makes ready for one run, uncounted; nil = nothing to do.
+	prepare func(sys *system, dir string) error
+	// work is timed. It may return its own time instead, for work that has
+	// parts that don't count.
+	work func(sys *system, dir string) (time.Duration, error)
+	// tidy removes what the work left, uncounted.
+	tidy func(sys *system, dir string) error
+}
+
+// result is what the runs of one row took.
+type result struct {
+	times map[string][]time.Duration
+	errs  map[string]error
+}
+
+// measure runs a row on all systems in turn.
+func measure(c *config, r row, systems []*system) *result {
+	res := &result{times: map[string][]time.Duration{}, errs: map[string]error{}}
+	for range c.runs {
+		for _, sys := range systems {
+			if sys.missing != nil || res.errs[sys.name] != nil || r.only != nil && !slices.Contains(r.only, sys.name) {
+				continue
+			}
+			d, err := once(r, sys)
+			if err != nil {
+				res.errs[sys.name] = err
+				continue
+			}
+			res.times[sys.name] = append(res.times[sys.name], d)
+		}
+	}
+	return res
+}
+
+// once does one run.
+func once(r row, sys *system) (time.Duration, error) {
+	if err := makeReady(r, sys); err != nil {
+		return 0, err
+	}
+	if r.prepare != nil {
+		if err := r.prepare(sys, sys.dir); err != nil {
+			return 0, err
+		}
+	}
+	begin := time.Now()
+	own, err := r.work(sys, sys.dir)
+	took := time.Since(begin)
+	if own > 0 {
+		took = own
+	}
+	if r.tidy != nil {
+		if terr := r.tidy(sys, sys.dir); err == nil {
+			err = terr
+		}
+	}
+	return took, err
+}
+
+func makeReady(r row, sys *system) error {
+	switch r.state {
+	case cold:
+		return sys.remount()
+	case anew:
+		if sys.name != native {
+			return sys.fresh()
+		}
+	case warm:
+		_, err := r.work(sys, sys.dir)
+		return err
+	}
+	return nil
+}
+
+// median returns 0 for no runs.
+func (r *result) median(system string) time.Duration {
+	t := slices.Sorted(slices.Values(r.times[system]))
+	if len(t) == 0 {
+		return 0
+	}
+	return t[len(t)/2]
+}
+
+// ratio returns how many times the native time a system takes, 0 if unknown.
+func (r *result) ratio(system string) float64 {
+	n, s := r.median(native), r.median(system)
+	if n == 0 {
+		return 0
+	}
+	return float64(s) / float64(n)
+}
+
+type verdict string
+
+// Verdicts on a row.
+const (
+	unknown  verdict = ""
+	within   verdict = "ok"
+	exceeded verdict = "OVER"
+	slower   verdict = "ok, but slower than fuse-overlayfs"
+)
+
+// verdict compares with the budget.
+func (r *result) verdict(row row) verdict {
+	took := r.median(winkfs)
+	switch {
+	case took == 0:
+		return unknown
+	case row.atMost > 0 && took > row.atMost:
+		return exceeded
+	case row.budget > 0 && r.ratio(winkfs) > row.budget:
+		return exceeded
+	}
+	if other := r.median(fuseovl); other > 0 && row.factor > 0 && float64(took)*row.factor > float64(other) {
+		return slower
+	}
+	if row.atMost == 0 && row.budget == 0 {
+		return unknown
+	}
+	return within
+}

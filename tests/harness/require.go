@@ -1,0 +1,85 @@
+package harness
+
+import (
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// Require skips the test when something that it needs is missing, and fails it
+// when WINKFS_REQUIRE names the missing thing. Known are binary (winkfs can be
+// built), fuse, userns, and otherwise the name of a program.
+func Require(t testing.TB, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		err := probe(name)
+		if err == nil {
+			continue
+		}
+		if Required(name) {
+			t.Fatalf("%s is missing, and WINKFS_REQUIRE names it: %v", name, err)
+		}
+		t.Skipf("%s is missing: %v", name, err)
+	}
+}
+
+// RequireRoot skips the test for ordinary users. CI runs every test as root
+// too, so nothing is lost.
+func RequireRoot(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only for root")
+	}
+}
+
+// Required reports whether WINKFS_REQUIRE names the thing.
+func Required(name string) bool {
+	return slices.Contains(strings.Split(os.Getenv("WINKFS_REQUIRE"), ","), name)
+}
+
+func probe(name string) error {
+	switch name {
+	case "binary":
+		_, err := Binary()
+		return err
+	case "fuse":
+		return probeFuse()
+	case "userns":
+		return probeUserns()
+	}
+	_, err := osexec.LookPath(name)
+	return err
+}
+
+var probeFuse = sync.OnceValue(func() error {
+	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	f.Close()
+	if os.Geteuid() == 0 {
+		return nil
+	}
+	_, err = osexec.LookPath("fusermount3")
+	return err
+})
+
+var probeUserns = sync.OnceValue(func() error {
+	cmd := osexec.Command("/proc/self/exe", "-test.run=^$")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}},
+	}
+	// The child must not run its tests' second pass, nor any test.
+	cmd.Env = append(os.Environ(), "WINKFS_TEST_USER=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("create user namespace: %w %s", err, out)
+	}
+	return nil
+})

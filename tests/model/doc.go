@@ -1,0 +1,17 @@
+// Package model plays random system calls on two directories and compares: a
+// mounted workspace over a lower tree, and a plain copy of that tree. After
+// each operation the results and error numbers must be equal, at the end the
+// trees, and again after a remount and with dropped caches.
+//
+// The operations are plain values (Op), so a failing sequence can be printed,
+// shortened and played again. The crash and history tests use them too.
+//
+//	MODEL_SEED  plays this seed alone
+//	MODEL_RUNS  number of seeds, MODEL_OPS operations for each
+//	MODEL_DIR   compares with a directory below this one instead of a mount
+//
+// # What is not compared
+//
+// Times but for those set by utimensat, link counts and sizes of directories,
+// allocated blocks: two ordinary file systems differ in these as well.
+package model

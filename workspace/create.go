@@ -1,0 +1,158 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/winkfs/winkfs/journal"
+)
+
+var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// Create makes a workspace with the configuration, which it completes and
+// freezes. After a crash there is a whole workspace or none.
+func Create(r *Registry, cfg *Config) (*Entry, error) {
+	if err := r.checkName(cfg.Name); err != nil {
+		return nil, err
+	}
+	if err := cfg.resolveSources(r.root); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(r.root, 0o700); err != nil {
+		return nil, fmt.Errorf("make state root: %w", err)
+	}
+	cfg.ID, cfg.Created = NewID(), Time{time.Now().UTC()}
+	dir := filepath.Join(r.root, dirPrefix+cfg.ID)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make state directory: %w", err)
+	}
+	if err := populate(dir, cfg); err != nil {
+		return nil, errors.Join(fmt.Errorf("create workspace: %w", err), os.RemoveAll(dir))
+	}
+	return &Entry{ID: cfg.ID, Dir: dir, Config: cfg, Runtime: &Runtime{}}, nil
+}
+
+func populate(dir string, cfg *Config) error {
+	store, err := journal.Create(dir, journal.Options{})
+	if err != nil {
+		return err
+	}
+	if err := store.Close(); err != nil {
+		return err
+	}
+	return cfg.freeze(dir)
+}
+
+// checkName refuses names that could be mistaken for something else.
+func (r *Registry) checkName(name string) error {
+	if name == "" {
+		return nil
+	}
+	if !goodName.MatchString(name) {
+		return Fail(CodeUsage, "name workspace %q: names have letters, digits, '.', '_' and '-', at most 64, and begin with a letter or digit", name)
+	}
+	all, err := r.List()
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		if e.Name() == name || e.ID == name {
+			return Fail(CodeUsage, "name workspace %q: the name is taken by %s", name, e.ID).
+				Hinted("choose another, or go on with that one: winkfs mount -w %s MOUNTPOINT", name)
+		}
+	}
+	return nil
+}
+
+// resolveSources checks the sources and brings their paths and places into the
+// form that is kept.
+func (c *Config) resolveSources(root string) error {
+	if len(c.Sources) == 0 {
+		return Fail(CodeUsage, "create workspace: there is no source")
+	}
+	var places []string
+	for i := range c.Sources {
+		s := &c.Sources[i]
+		host, err := sourceDir(s.Host)
+		if err != nil {
+			return err
+		}
+		s.Host = host
+		if s.At == "" {
+			s.At = filepath.Base(host)
+		}
+		at, err := cleanAt(s.At)
+		if err != nil {
+			return Fail(CodeUsage, "place source %s: %v", s.Host, err)
+		}
+		if slices.Contains(places, at) {
+			return Fail(CodeUsage, "place source %s: %q is taken by another source", s.Host, at)
+		}
+		s.At = at
+		places = append(places, at)
+	}
+	return c.checkStateRoot(root)
+}
+
+// sourceDir returns the absolute path of a source without symbolic links.
+func sourceDir(host string) (string, error) {
+	abs, err := filepath.Abs(host)
+	if err != nil {
+		return "", Wrap(CodeUsage, err, "find source %s", host)
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if errors.Is(err, iofs.ErrNotExist) {
+		return "", Fail(CodeUsage, "find source: %s does not exist", host).At(host).Hinted("make the directory first")
+	}
+	if err != nil {
+		return "", Wrap(CodeUsage, err, "find source").At(host)
+	}
+	fi, err := os.Stat(real)
+	if err != nil {
+		return "", Wrap(CodeUsage, err, "find source").At(host)
+	}
+	if !fi.IsDir() {
+		return "", Fail(CodeUsage, "find source: %s is not a directory", host).At(host)
+	}
+	return real, nil
+}
+
+// Remove deletes a workspace that nobody uses, changes and all.
+func Remove(e *Entry) error {
+	if socketAnswers(e.Dir) {
+		return Fail(CodeFailure, "remove workspace %s: it is mounted", e.ID).Hinted("unmount it first")
+	}
+	// Without its configuration it doesn't count as a workspace any more,
+	// whatever happens to the rest.
+	if err := os.Remove(filepath.Join(e.Dir, configFile)); err != nil && !errors.Is(err, iofs.ErrNotExist) {
+		return fmt.Errorf("remove workspace %s: %w", e.ID, err)
+	}
+	if err := os.RemoveAll(e.Dir); err != nil {
+		return fmt.Errorf("remove workspace %s: %w", e.ID, err)
+	}
+	return nil
+}
+
+// systemDirs are never the source of a run.
+var systemDirs = []string{"/", "/proc", "/sys", "/dev"}
+
+// RunSource returns the directory that a run works over, and refuses those
+// that make no sense.
+func RunSource(dir string) (string, error) {
+	real, err := sourceDir(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, d := range systemDirs {
+		if real == d || d != "/" && within(real, d) {
+			return "", Fail(CodeUsage, "run over %s: it belongs to the system", real).Hinted("change to a project's directory, or name one by --source")
+		}
+	}
+	return real, nil
+}

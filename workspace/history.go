@@ -1,0 +1,102 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/winkfs/winkfs/fs/tree"
+	"github.com/winkfs/winkfs/journal"
+)
+
+// errMoved means that something was recorded while a change of history was
+// worked out, which then starts again.
+var errMoved = errors.New("the workspace changed meanwhile")
+
+// commitTries is how often a change of history is worked out afresh because a
+// busy workspace went on. The last try holds the workspace still.
+const commitTries = 10
+
+// attempt calls fn until it doesn't fail with errMoved.
+func attempt(fn func() error) error {
+	var err error
+	for range commitTries {
+		if err = fn(); !errors.Is(err, errMoved) {
+			return err
+		}
+	}
+	return Wrap(CodeFailure, err, "change history").Hinted("something writes to the workspace all the time; stop it and try again")
+}
+
+// floor is the lowest point that the workspace can return to: what comes
+// before only says where the sources show.
+func (w *Workspace) floor() (journal.Seq, error) {
+	base, err := w.tree.Base()
+	if err != nil {
+		return 0, err
+	}
+	return base.Seq(), nil
+}
+
+// records returns the records of a range, ascending.
+func (w *Workspace) records(from, to journal.Seq) ([]*journal.Record, error) {
+	var recs []*journal.Record
+	if from > to {
+		return nil, nil
+	}
+	err := w.store.Records(from, to, func(r *journal.Record) error {
+		recs = append(recs, r)
+		return nil
+	})
+	return recs, err
+}
+
+// commitAt makes a change of history that was worked out at head. It fails with
+// errMoved when the workspace went on since.
+func (w *Workspace) commitAt(head journal.Seq, needs []journal.NodeID, rec *journal.Record) (journal.Seq, error) {
+	if len(rec.Changes) == 0 {
+		return 0, nil
+	}
+	return w.tree.Commit(needs, func(s *journal.State) (*journal.Record, error) {
+		if s.Seq != head {
+			return nil, errMoved
+		}
+		return rec, nil
+	})
+}
+
+// finish fills in what a change of history did, and makes it durable.
+func (w *Workspace) finish(res *HistoryResult, before, after *tree.View) error {
+	changed, err := tree.Changes(before, after)
+	if err != nil {
+		return fmt.Errorf("compare: %w", err)
+	}
+	res.Schema = "winkfs.history/v1"
+	res.Changes = effects(changed)
+	if res.DryRun {
+		return nil
+	}
+	w.flush()
+	w.touchRuntime()
+	return w.store.Sync()
+}
+
+// flush waits until the kernel has forgotten what isn't true any more, so that
+// whoever looks after the command sees its effect.
+func (w *Workspace) flush() {
+	if m, err := w.mount(); err == nil {
+		if err := m.Flush(); err != nil {
+			w.log.Warn("kernel not told of changes", "err", err)
+		}
+	}
+}
+
+// withChanges counts the records that changed something.
+func withChanges(recs []*journal.Record) int {
+	n := 0
+	for _, r := range recs {
+		if len(r.Changes) > 0 {
+			n++
+		}
+	}
+	return n
+}

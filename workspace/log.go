@@ -1,0 +1,165 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/winkfs/winkfs/journal"
+)
+
+// Log hands the selected records to fn, oldest first.
+func (w *Workspace) Log(ctx context.Context, req *LogRequest, fn func(*LogEntry) error) error {
+	f, err := w.logFilter(req)
+	if err != nil {
+		return err
+	}
+	if f.from > f.to {
+		return nil
+	}
+	if req.Limit < 0 {
+		return Fail(CodeUsage, "read log: the limit must not be negative")
+	}
+	if req.Limit > 0 {
+		return w.newest(ctx, f, req.Limit, fn)
+	}
+	return w.store.Records(f.from, f.to, func(r *journal.Record) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !f.match(r) {
+			return nil
+		}
+		return fn(logEntry(r))
+	})
+}
+
+// newest reads backwards until it has enough.
+func (w *Workspace) newest(ctx context.Context, f *logFilter, limit int, fn func(*LogEntry) error) error {
+	var found []*LogEntry
+	err := w.store.RecordsDesc(f.from, f.to, func(r *journal.Record) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if f.match(r) {
+			found = append(found, logEntry(r))
+		}
+		if len(found) == limit {
+			return errFound
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errFound) {
+		return err
+	}
+	for _, l := range slices.Backward(found) {
+		if err := fn(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// logFilter is a parsed LogRequest.
+type logFilter struct {
+	from, to journal.Seq
+	exec     journal.ExecID
+	path     string
+	op       journal.Op
+	denied   bool
+}
+
+func (w *Workspace) logFilter(req *LogRequest) (*logFilter, error) {
+	f := &logFilter{from: 1, to: w.store.Head(), exec: journal.ExecID(req.Exec), path: trimPath(req.Path), denied: req.Denied}
+	if req.Op != "" {
+		op, err := journal.ParseOp(req.Op)
+		if err != nil {
+			return nil, Wrap(CodeUsage, err, "read log")
+		}
+		f.op = op
+	}
+	if req.Exec != 0 {
+		x, err := w.exec(f.exec)
+		if err != nil {
+			return nil, err
+		}
+		f.from = x.First
+	}
+	if req.Since != "" {
+		seq, err := w.since(req.Since)
+		if err != nil {
+			return nil, err
+		}
+		f.from = max(f.from, seq+1)
+	}
+	return f, nil
+}
+
+// since is resolve, but that a number or time beyond the end selects nothing.
+func (w *Workspace) since(s string) (journal.Seq, error) {
+	if p, err := parsePoint(s, time.Now()); err == nil && p.kind == pointSeq {
+		return p.seq, nil
+	}
+	return w.resolve(s)
+}
+
+func (f *logFilter) match(r *journal.Record) bool {
+	switch {
+	case f.exec != 0 && execOf(r) != f.exec:
+		return false
+	case f.op != journal.OpNone && r.Op != f.op:
+		return false
+	case f.denied && r.Op != journal.OpDenied:
+		return false
+	case f.path != "" && !under(r.Path, f.path) && !under(r.Path2, f.path):
+		return false
+	}
+	return true
+}
+
+// execOf returns the command that a record belongs to: its actor's, or the one
+// that it begins or ends.
+func execOf(r *journal.Record) journal.ExecID {
+	if r.Note != nil && r.Note.Exec != nil {
+		return r.Note.Exec.ID
+	}
+	return r.Actor.Exec
+}
+
+// logEntry is a record in the form that is shown.
+func logEntry(r *journal.Record) *LogEntry {
+	l := &LogEntry{
+		Seq: uint64(r.Seq), Time: TimeOf(r.Time), Op: r.Op.String(), Path: r.Path, Path2: r.Path2,
+		Exec: uint64(execOf(r)), PID: r.Actor.PID, Comm: r.Actor.Comm,
+	}
+	if r.Actor.UID != noID {
+		uid := r.Actor.UID
+		l.UID = &uid
+	}
+	for _, d := range r.Data {
+		l.Bytes += d.Len
+	}
+	if r.Note != nil {
+		l.addNote(r)
+	}
+	return l
+}
+
+const noID = ^uint32(0)
+
+func (l *LogEntry) addNote(r *journal.Record) {
+	n := r.Note
+	l.Name, l.Point, l.Rule, l.Refused, l.Message = n.Checkpoint, uint64(n.Point), n.Rule, n.Refused, n.Message
+	for _, s := range n.Undone {
+		l.Undone = append(l.Undone, uint64(s))
+	}
+	if n.Exec == nil {
+		return
+	}
+	l.Command = n.Exec.Command
+	if r.Op == journal.OpExecEnd {
+		code := n.Exec.ExitCode
+		l.Exit = &code
+	}
+}

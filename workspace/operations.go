@@ -1,0 +1,271 @@
+package workspace
+
+import (
+	"context"
+	"io"
+
+	"github.com/winkfs/winkfs/diffview"
+)
+
+// Operations is what can be done with a workspace. A Workspace has them, and
+// so has a client of its daemon; the command line doesn't care which.
+//
+// Methods that stream take a function or a writer, and hand over what they
+// have until it fails.
+type Operations interface {
+	Status(ctx context.Context) (*Status, error)
+	Log(ctx context.Context, req *LogRequest, fn func(*LogEntry) error) error
+	Show(ctx context.Context, req *ShowRequest) (*ShowResult, error)
+	Diff(ctx context.Context, req *DiffRequest, w io.Writer) (*DiffSummary, error)
+	Undo(ctx context.Context, req *UndoRequest) (*HistoryResult, error)
+	Redo(ctx context.Context, req *RedoRequest) (*HistoryResult, error)
+	Rollback(ctx context.Context, req *RollbackRequest) (*HistoryResult, error)
+	Checkpoint(ctx context.Context, req *CheckpointRequest) (*CheckpointResult, error)
+	Discard(ctx context.Context, req *DiscardRequest) (*HistoryResult, error)
+	Apply(ctx context.Context, req *ApplyRequest) (*ApplyResult, error)
+	Exec(ctx context.Context, req *ExecRequest, io *Streams) (*ExecResult, error)
+	Unmount(ctx context.Context, req *UnmountRequest) (*UnmountResult, error)
+}
+
+// Status is the document winkfs.status/v1.
+type Status struct {
+	Schema     string       `json:"schema"`
+	ID         string       `json:"id"`
+	Name       string       `json:"name"`
+	Mountpoint string       `json:"mountpoint"`
+	Mounted    bool         `json:"mounted"`
+	PID        int          `json:"pid"`
+	Workdir    string       `json:"workdir"`
+	Sources    []Source     `json:"sources"`
+	StartedAt  Time         `json:"started_at"`
+	LastUsedAt Time         `json:"last_used_at"`
+	Head       uint64       `json:"head"`
+	Changes    ChangeCounts `json:"changes"`
+	// JournalBytes counts the log and the database, ObjectBytes the contents.
+	JournalBytes int64    `json:"journal_bytes"`
+	ObjectBytes  int64    `json:"object_bytes"`
+	Policy       Policy   `json:"policy"`
+	Isolation    string   `json:"isolation"`
+	Container    any      `json:"container"`
+	Degraded     []string `json:"degraded"`
+}
+
+// ChangeCounts counts changed paths against the base.
+type ChangeCounts struct {
+	Created  int `json:"created"`
+	Modified int `json:"modified"`
+	Deleted  int `json:"deleted"`
+}
+
+// Policy is the effective configuration as status shows it.
+type Policy struct {
+	Symlinks string     `json:"symlinks"`
+	Audit    string     `json:"audit"`
+	Exec     ExecConfig `json:"exec"`
+}
+
+// LogRequest selects records. Zero fields select everything.
+type LogRequest struct {
+	Exec   uint64 `json:"exec,omitempty"`
+	Path   string `json:"path,omitempty"`  // the path or anything below it
+	Op     string `json:"op,omitempty"`    // name of an operation
+	Since  string `json:"since,omitempty"` // a point; records behind it
+	Denied bool   `json:"denied,omitempty"`
+	Limit  int    `json:"limit,omitempty"` // the newest so many
+}
+
+// LogEntry is one record as `log` shows it.
+type LogEntry struct {
+	Seq     uint64   `json:"seq"`
+	Time    Time     `json:"time"`
+	Op      string   `json:"op"`
+	Path    string   `json:"path,omitempty"`
+	Path2   string   `json:"path2,omitempty"`
+	Exec    uint64   `json:"exec,omitempty"`
+	PID     uint32   `json:"pid,omitempty"`
+	UID     *uint32  `json:"uid,omitempty"`
+	Comm    string   `json:"comm,omitempty"`
+	Bytes   uint64   `json:"bytes,omitempty"`
+	Command []string `json:"command,omitempty"` // of the exec
+	Point   uint64   `json:"point,omitempty"`
+	Name    string   `json:"name,omitempty"`   // of a checkpoint
+	Undone  []uint64 `json:"undone,omitempty"` // the records inverted
+	Rule    string   `json:"rule,omitempty"`
+	Refused string   `json:"refused,omitempty"`
+	Message string   `json:"message,omitempty"`
+	Exit    *int     `json:"exit_code,omitempty"`
+}
+
+// ShowRequest names a record ("42") or a command ("exec:3").
+type ShowRequest struct {
+	What string `json:"what"`
+}
+
+// ShowResult is the document winkfs.show/v1. The difference that the record or
+// command made is a DiffRequest with From, To and Exec taken from here.
+type ShowResult struct {
+	Schema  string           `json:"schema"`
+	Record  *LogEntry        `json:"record,omitempty"`
+	Exec    *ExecInfo        `json:"exec,omitempty"`
+	From    uint64           `json:"from"`
+	To      uint64           `json:"to"`
+	Entries []diffview.Entry `json:"entries"`
+}
+
+// ExecInfo is one command of the journal.
+type ExecInfo struct {
+	ID       uint64    `json:"exec"`
+	Command  []string  `json:"command"`
+	Cwd      string    `json:"cwd"`
+	Runner   string    `json:"runner"`
+	Begin    Time      `json:"begin"`
+	End      Time      `json:"end"`
+	Running  bool      `json:"running"`
+	ExitCode int       `json:"exit_code"`
+	TimedOut bool      `json:"timed_out"`
+	Seq      [2]uint64 `json:"seq"`
+	Records  int       `json:"records"`
+}
+
+// Formats of DiffRequest.
+const (
+	FormatPatch      = "patch"
+	FormatStat       = "stat"
+	FormatNameStatus = "name-status"
+	FormatJSON       = "json"
+)
+
+// DiffRequest asks for the differences between two points. From "" is the
+// base, To "" the present.
+type DiffRequest struct {
+	From   string   `json:"from,omitempty"`
+	To     string   `json:"to,omitempty"`
+	Paths  []string `json:"paths,omitempty"`
+	Exec   uint64   `json:"exec,omitempty"` // only what this command's records touched
+	Seq    uint64   `json:"seq,omitempty"`  // only what this record touched
+	Format string   `json:"format"`
+	Binary bool     `json:"binary,omitempty"`
+	Colour bool     `json:"colour,omitempty"`
+	// Escape says that the text goes to a terminal: control characters in
+	// names and contents are shown escaped.
+	Escape bool `json:"escape,omitempty"`
+}
+
+// DiffSummary counts what a diff showed.
+type DiffSummary struct {
+	ChangeCounts
+	Renamed int `json:"renamed"`
+}
+
+// Any reports whether there was a difference.
+func (s *DiffSummary) Any() bool { return s.Created+s.Modified+s.Deleted+s.Renamed > 0 }
+
+// UndoRequest names the command ("exec:3") or record ("42") to revert.
+type UndoRequest struct {
+	What   string   `json:"what"`
+	Paths  []string `json:"paths,omitempty"`
+	DryRun bool     `json:"dry_run,omitempty"`
+}
+
+// RedoRequest asks for the last undo, rollback or discard to be taken back.
+type RedoRequest struct {
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// RollbackRequest names the point to return to.
+type RollbackRequest struct {
+	Point  string   `json:"point"`
+	Paths  []string `json:"paths,omitempty"`
+	DryRun bool     `json:"dry_run,omitempty"`
+}
+
+// DiscardRequest names the paths whose changes are dropped; none means all.
+type DiscardRequest struct {
+	Paths  []string `json:"paths,omitempty"`
+	DryRun bool     `json:"dry_run,omitempty"`
+}
+
+// HistoryResult is what undo, redo, rollback and discard answer.
+type HistoryResult struct {
+	Schema  string    `json:"schema"`
+	Seq     uint64    `json:"seq"` // the new record, 0 for a dry run or when nothing differs
+	Point   uint64    `json:"point,omitempty"`
+	Undone  int       `json:"undone"` // records inverted
+	Changes EffectSet `json:"changes"`
+	DryRun  bool      `json:"dry_run,omitempty"`
+}
+
+// EffectSet lists changed paths.
+type EffectSet struct {
+	Created  []string      `json:"created"`
+	Modified []string      `json:"modified"`
+	Deleted  []string      `json:"deleted"`
+	Renamed  []RenamedPath `json:"renamed"`
+}
+
+// RenamedPath is one rename.
+type RenamedPath struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// CheckpointRequest names the present point, or deletes or lists names.
+type CheckpointRequest struct {
+	Name   string `json:"name,omitempty"`
+	Delete bool   `json:"delete,omitempty"`
+	List   bool   `json:"list,omitempty"`
+}
+
+// CheckpointResult is the document winkfs.checkpoint/v1.
+type CheckpointResult struct {
+	Schema      string           `json:"schema"`
+	Checkpoints []CheckpointInfo `json:"checkpoints"`
+}
+
+// CheckpointInfo is one named point.
+type CheckpointInfo struct {
+	Name string `json:"name"`
+	Seq  uint64 `json:"seq"`
+	Time Time   `json:"time"`
+}
+
+// ApplyRequest asks for changes to be written to the sources.
+type ApplyRequest struct {
+	Paths  []string `json:"paths,omitempty"`
+	DryRun bool     `json:"dry_run,omitempty"`
+}
+
+// ApplyResult is the document winkfs.apply/v1.
+type ApplyResult struct {
+	Schema    string     `json:"schema"`
+	Created   []string   `json:"created"`
+	Modified  []string   `json:"modified"`
+	Deleted   []string   `json:"deleted"`
+	Skipped   []string   `json:"skipped"`
+	Conflicts []Conflict `json:"conflicts"`
+	Seq       uint64     `json:"seq"`
+	DryRun    bool       `json:"dry_run,omitempty"`
+}
+
+// Count returns how many paths were written.
+func (r *ApplyResult) Count() int { return len(r.Created) + len(r.Modified) + len(r.Deleted) }
+
+// UnmountRequest asks the daemon to unmount and end.
+type UnmountRequest struct {
+	Lazy bool `json:"lazy,omitempty"` // detach even when busy
+}
+
+// UnmountResult is the document winkfs.umount/v1.
+type UnmountResult struct {
+	Schema     string   `json:"schema"`
+	Mountpoint string   `json:"mountpoint"`
+	Holders    []Holder `json:"holders,omitempty"` // processes that keep the mount busy
+}
+
+// Holder is a process that uses the mount.
+type Holder struct {
+	PID  int    `json:"pid"`
+	Comm string `json:"comm"`
+	What string `json:"what"` // cwd, root, fd, map
+	Path string `json:"path"`
+}

@@ -1,0 +1,151 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+
+	"github.com/winkfs/winkfs/fs/tree"
+	"github.com/winkfs/winkfs/journal"
+)
+
+// Rollback returns the workspace, or some paths, to a point.
+func (w *Workspace) Rollback(_ context.Context, req *RollbackRequest) (*HistoryResult, error) {
+	point, err := w.resolve(req.Point)
+	if err != nil {
+		return nil, err
+	}
+	return w.returnTo(journal.OpRollback, point, req.Paths, req.DryRun)
+}
+
+// Discard drops the changes of the workspace or of some paths.
+func (w *Workspace) Discard(_ context.Context, req *DiscardRequest) (*HistoryResult, error) {
+	return w.returnTo(journal.OpDiscard, 0, req.Paths, req.DryRun)
+}
+
+func (w *Workspace) returnTo(op journal.Op, point journal.Seq, paths []string, dryRun bool) (*HistoryResult, error) {
+	w.admin.Lock()
+	defer w.admin.Unlock()
+	floor, err := w.floor()
+	if err != nil {
+		return nil, err
+	}
+	point = max(point, floor)
+	res := &HistoryResult{Point: uint64(point), DryRun: dryRun}
+	err = attempt(func() error {
+		if len(paths) > 0 {
+			return w.revertPaths(op, point, newPathSet(paths), res)
+		}
+		return w.revertAll(op, point, res)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+// revertAll appends the inverse of everything behind the point.
+func (w *Workspace) revertAll(op journal.Op, point journal.Seq, res *HistoryResult) error {
+	now := w.tree.Snapshot()
+	head := now.Seq()
+	if point > head {
+		return Fail(CodeNothing, "return to %d: the last record is %d", point, head)
+	}
+	then, err := w.tree.At(point)
+	if err != nil {
+		return err
+	}
+	recs, err := w.records(point+1, head)
+	if err != nil {
+		return err
+	}
+	res.Undone = withChanges(recs)
+	if !res.DryRun {
+		rec := &journal.Record{Op: op, Actor: w.person(), Note: &journal.Note{Point: point}, Changes: journal.Invert(recs)}
+		seq, err := w.commitAt(head, tree.NodesOf(recs), rec)
+		if err != nil {
+			return err
+		}
+		res.Seq = uint64(seq)
+	}
+	return w.finish(res, now, then)
+}
+
+// revertPaths makes some paths as they were at the point.
+func (w *Workspace) revertPaths(op journal.Op, point journal.Seq, paths pathSet, res *HistoryResult) error {
+	now := w.tree.Snapshot()
+	then, err := w.tree.At(point)
+	if err != nil {
+		return err
+	}
+	all, err := tree.Changes(then, now)
+	if err != nil {
+		return err
+	}
+	changed := paths.only(all)
+	if err := paths.moves(changed); err != nil {
+		return err
+	}
+	changes, err := tree.Revert(then, now, changed)
+	if errors.Is(err, tree.ErrNotExist) {
+		return Wrap(CodeConflict, err, "return to %d", point)
+	}
+	if err != nil {
+		return err
+	}
+	res.Undone = len(changed)
+	res.Schema, res.Changes = "winkfs.history/v1", effects(inverted(changed))
+	if res.DryRun {
+		return nil
+	}
+	rec := &journal.Record{Op: op, Actor: w.person(), Note: &journal.Note{Point: point}, Changes: changes}
+	seq, err := w.commitAt(now.Seq(), changedIDs(changed), rec)
+	if err != nil {
+		return err
+	}
+	res.Seq = uint64(seq)
+	w.flush()
+	w.touchRuntime()
+	return w.store.Sync()
+}
+
+// moves refuses to return one end of a move without the other.
+func (s pathSet) moves(changed []tree.Changed) error {
+	var conflicts []Conflict
+	for _, c := range changed {
+		if c.Old == nil || c.New == nil || s.has(c.Old.Path) && s.has(c.New.Path) {
+			continue
+		}
+		in, out := c.Old.Path, c.New.Path
+		if !s.has(in) {
+			in, out = out, in
+		}
+		conflicts = append(conflicts, Conflict{Path: in, Reason: "it was renamed between here and " + out + ": name both"})
+	}
+	if len(conflicts) == 0 {
+		return nil
+	}
+	e := Fail(CodeConflict, "return paths: %d of them moved across what was named", len(conflicts))
+	e.Conflicts = conflicts
+	return e
+}
+
+func changedIDs(changed []tree.Changed) []journal.NodeID {
+	var ids []journal.NodeID
+	for _, c := range changed {
+		for _, it := range []*tree.Item{c.Old, c.New} {
+			if it != nil {
+				ids = append(ids, it.ID())
+			}
+		}
+	}
+	return ids
+}
+
+// inverted swaps the sides of changes.
+func inverted(changed []tree.Changed) []tree.Changed {
+	out := make([]tree.Changed, len(changed))
+	for i, c := range changed {
+		out[i] = tree.Changed{Old: c.New, New: c.Old}
+	}
+	return out
+}

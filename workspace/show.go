@@ -1,0 +1,110 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/winkfs/winkfs/diffview"
+	"github.com/winkfs/winkfs/journal"
+)
+
+// Show returns one record or one command.
+func (w *Workspace) Show(ctx context.Context, req *ShowRequest) (*ShowResult, error) {
+	target, err := parseTarget(req.What)
+	if err != nil {
+		return nil, err
+	}
+	res := &ShowResult{Schema: "winkfs.show/v1"}
+	diff := &DiffRequest{Format: FormatJSON}
+	if target.exec != 0 {
+		err = w.showExec(res, target.exec)
+		diff.Exec = uint64(target.exec)
+	} else {
+		err = w.showRecord(res, target.seq)
+		diff.Seq = uint64(target.seq)
+	}
+	if err != nil {
+		return nil, err
+	}
+	diff.From, diff.To = strconv.FormatUint(res.From, 10), strconv.FormatUint(res.To, 10)
+	res.Entries, err = w.entries(ctx, diff)
+	return res, err
+}
+
+// target is what show and undo are about: a command or a record.
+type target struct {
+	exec journal.ExecID
+	seq  journal.Seq
+}
+
+func parseTarget(s string) (target, error) {
+	digits, isExec := strings.CutPrefix(s, "exec:")
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil || n == 0 {
+		return target{}, Fail(CodeUsage, "read %q: expected a record's number or exec:N", s)
+	}
+	if isExec {
+		return target{exec: journal.ExecID(n)}, nil
+	}
+	return target{seq: journal.Seq(n)}, nil
+}
+
+func (w *Workspace) showRecord(res *ShowResult, seq journal.Seq) error {
+	r, err := w.record(seq)
+	if err != nil {
+		return err
+	}
+	res.Record, res.From, res.To = logEntry(r), uint64(seq-1), uint64(seq)
+	return nil
+}
+
+// record returns one record.
+func (w *Workspace) record(seq journal.Seq) (*journal.Record, error) {
+	if head := w.store.Head(); seq == 0 || seq > head {
+		return nil, Fail(CodeNothing, "find record %d: the last record is %d", seq, head)
+	}
+	var rec *journal.Record
+	err := w.store.Records(seq, seq, func(r *journal.Record) error {
+		rec = r
+		return nil
+	})
+	if err == nil && rec == nil {
+		err = fmt.Errorf("find record %d: the journal has no such record", seq)
+	}
+	return rec, err
+}
+
+func (w *Workspace) showExec(res *ShowResult, id journal.ExecID) error {
+	x, err := w.exec(id)
+	if err != nil {
+		return err
+	}
+	recs, err := w.recordsOf(id)
+	if err != nil {
+		return err
+	}
+	last := w.lastOf(x)
+	res.From, res.To = uint64(x.First-1), uint64(last)
+	res.Exec = &ExecInfo{
+		ID: uint64(x.ID), Command: x.Command, Cwd: x.Cwd, Runner: x.Runner, Begin: TimeOf(x.Begin), End: TimeOf(x.End),
+		Running: x.Last == 0, ExitCode: x.ExitCode, TimedOut: x.TimedOut, Seq: [2]uint64{uint64(x.First), uint64(last)}, Records: len(recs),
+	}
+	return nil
+}
+
+// entries returns the entries of a diff's document.
+func (w *Workspace) entries(ctx context.Context, req *DiffRequest) ([]diffview.Entry, error) {
+	var b bytes.Buffer
+	if _, err := w.Diff(ctx, req, &b); err != nil {
+		return nil, err
+	}
+	doc := &diffview.Document{}
+	if err := json.Unmarshal(b.Bytes(), doc); err != nil {
+		return nil, fmt.Errorf("decode difference: %w", err)
+	}
+	return doc.Entries, nil
+}

@@ -1,0 +1,103 @@
+package workspace
+
+import (
+	"context"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/winkfs/winkfs/fs/tree"
+)
+
+// Status returns the workspace's status.
+func (w *Workspace) Status(context.Context) (*Status, error) {
+	counts, err := w.counts()
+	if err != nil {
+		return nil, err
+	}
+	st := &Status{
+		Schema: "winkfs.status/v1", ID: w.entry.ID, Name: w.cfg.Name, Workdir: w.cfg.Exec.Workdir, Sources: w.cfg.Sources,
+		Head: uint64(w.store.Head()), Changes: counts, Isolation: "ns", Degraded: []string{},
+		Policy: Policy{Symlinks: "allow", Audit: "changes", Exec: w.cfg.Exec},
+	}
+	logBytes, dataBytes, dbBytes := w.store.Sizes()
+	st.JournalBytes, st.ObjectBytes = logBytes+dbBytes, dataBytes
+	w.mu.Lock()
+	st.StartedAt, st.LastUsedAt, st.Mountpoint = w.runtime.StartedAt, w.runtime.LastUsedAt, w.runtime.Mountpoint
+	m := w.mnt
+	w.mu.Unlock()
+	if m != nil {
+		st.Mounted, st.PID = true, unix.Getpid()
+		st.Degraded = w.degraded(m)
+	}
+	return st, nil
+}
+
+// degraded lists what works worse than it could, and why.
+func (w *Workspace) degraded(m *mounted) []string {
+	out := append([]string{}, m.Degraded()...)
+	if w.watcher == nil {
+		out = append(out, "inotify is not to be had: edits on the host show after a second")
+	} else {
+		out = append(out, w.watcher.Degraded()...)
+	}
+	for _, l := range w.host().Layers {
+		if !l.OK {
+			out = append(out, l.Name+": "+l.Detail)
+		}
+	}
+	return out
+}
+
+// counts counts the changed paths against the base. A rename counts as one
+// path that came and one that went.
+func (w *Workspace) counts() (ChangeCounts, error) {
+	changed, err := w.changed()
+	if err != nil {
+		return ChangeCounts{}, err
+	}
+	return countChanges(changed), nil
+}
+
+func countChanges(changed []tree.Changed) (n ChangeCounts) {
+	for _, c := range changed {
+		switch {
+		case c.Old == nil:
+			n.Created++
+		case c.New == nil:
+			n.Deleted++
+		case c.Old.Path != c.New.Path:
+			n.Created++
+			n.Deleted++
+		default:
+			n.Modified++
+		}
+	}
+	return n
+}
+
+// changed returns what the workspace changed against its base.
+func (w *Workspace) changed() ([]tree.Changed, error) {
+	base, err := w.tree.Base()
+	if err != nil {
+		return nil, err
+	}
+	return tree.Changes(base, w.tree.Snapshot())
+}
+
+// effects sorts changes by kind, for people and for results.
+func effects(changed []tree.Changed) EffectSet {
+	e := EffectSet{Created: []string{}, Modified: []string{}, Deleted: []string{}, Renamed: []RenamedPath{}}
+	for _, c := range changed {
+		switch {
+		case c.Old == nil:
+			e.Created = append(e.Created, c.New.Path)
+		case c.New == nil:
+			e.Deleted = append(e.Deleted, c.Old.Path)
+		case c.Old.Path != c.New.Path:
+			e.Renamed = append(e.Renamed, RenamedPath{c.Old.Path, c.New.Path})
+		default:
+			e.Modified = append(e.Modified, c.New.Path)
+		}
+	}
+	return e
+}

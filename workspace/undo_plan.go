@@ -1,0 +1,166 @@
+package workspace
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/winkfs/winkfs/fs/tree"
+	"github.com/winkfs/winkfs/journal"
+)
+
+// undoPlan is the inverse of some records against the present: what
+// journal.UndoSet makes of it, and for text that others went on with a
+// three-way merge by lines.
+type undoPlan struct {
+	w    *Workspace
+	recs []*journal.Record // ascending
+	now  *journal.State
+	head journal.Seq
+
+	merged  map[journal.NodeID]*mergedFile
+	changes []journal.Change
+	data    []journal.DataRef
+}
+
+// planUndo works out how to revert the records. It fails with all conflicts
+// when later work is in the way.
+func (w *Workspace) planUndo(recs []*journal.Record) (*undoPlan, error) {
+	now, err := w.cloneState(tree.NodesOf(recs))
+	if err != nil {
+		return nil, err
+	}
+	u := &undoPlan{w: w, recs: recs, now: now, head: now.Seq, merged: map[journal.NodeID]*mergedFile{}}
+	changes, conflicts := journal.UndoSet(now, recs)
+	if files := contentConflicts(conflicts); len(files) > 0 {
+		if err := u.mergeFiles(files); err != nil {
+			return nil, err
+		}
+		changes, conflicts = journal.UndoSet(now, u.withoutBytes())
+	}
+	if len(conflicts) > 0 {
+		return nil, u.refuse(conflicts)
+	}
+	u.changes = changes
+	u.addMerged()
+	return u, nil
+}
+
+// contentConflicts returns the files whose bytes are in conflict.
+func contentConflicts(conflicts []journal.Conflict) []journal.NodeID {
+	var ids []journal.NodeID
+	for _, c := range conflicts {
+		bytes := c.Name == "" && c.Field == "" && c.Len > 0
+		if (bytes || c.Field == "size" || c.Field == "mtime") && !slices.Contains(ids, c.Node) {
+			ids = append(ids, c.Node)
+		}
+	}
+	return ids
+}
+
+// withoutBytes returns the records without what they did to the bytes of the
+// merged files.
+func (u *undoPlan) withoutBytes() []*journal.Record {
+	out := make([]*journal.Record, len(u.recs))
+	for i, r := range u.recs {
+		c := *r
+		c.Changes = nil
+		for _, ch := range r.Changes {
+			switch {
+			case ch.Content != nil && u.merged[ch.Content.ID] != nil:
+			case ch.Node != nil && u.merged[ch.Node.ID] != nil:
+				c.Changes = append(c.Changes, journal.Change{Node: levelBytes(ch.Node)})
+			default:
+				c.Changes = append(c.Changes, ch)
+			}
+		}
+		out[i] = &c
+	}
+	return out
+}
+
+// levelBytes returns the change with the same size and times on both sides, so
+// that these don't count as changed by it.
+func levelBytes(c *journal.NodeChange) *journal.NodeChange {
+	l := &journal.NodeChange{ID: c.ID, Before: c.Before, After: c.After}
+	switch {
+	case c.After == nil:
+	case c.Before == nil:
+		l.After = c.After.Clone()
+		l.After.Origin.Size, l.After.Origin.Mtime = l.After.Attr.Size, l.After.Attr.Mtime
+	default:
+		l.Before = c.Before.Clone()
+		l.Before.Attr.Size, l.Before.Attr.Mtime, l.Before.Attr.Atime = c.After.Attr.Size, c.After.Attr.Mtime, c.After.Attr.Atime
+		l.Before.OwnContent = c.After.OwnContent
+	}
+	return l
+}
+
+// addMerged adds the changes that make the merged texts the files' contents.
+func (u *undoPlan) addMerged() {
+	for id, m := range u.merged {
+		cur := u.now.Nodes[id]
+		i := slices.IndexFunc(u.changes, func(c journal.Change) bool { return c.Node != nil && c.Node.ID == id })
+		node := cur
+		if i >= 0 {
+			node = u.changes[i].Node.After
+		}
+		if cur == nil || node == nil {
+			continue
+		}
+		change := journal.Change{Node: &journal.NodeChange{ID: id, Before: cur, After: m.node(node)}}
+		if i >= 0 {
+			u.changes[i] = change
+		} else {
+			u.changes = append(u.changes, change)
+		}
+		u.changes = append(u.changes, m.content(id, u.now.Contents[id], cur.Attr.Size)...)
+		u.data = append(u.data, m.data...)
+	}
+}
+
+// refuse makes the error that lists the conflicts by path.
+func (u *undoPlan) refuse(conflicts []journal.Conflict) error {
+	var list []Conflict
+	for _, c := range conflicts {
+		reason := c.Reason
+		if c.Field != "" {
+			reason = c.Field + " " + reason
+		}
+		list = append(list, Conflict{Path: u.pathOf(c), Reason: reason})
+	}
+	slices.SortFunc(list, func(a, b Conflict) int { return strings.Compare(a.Path+"\x00"+a.Reason, b.Path+"\x00"+b.Reason) })
+	list = slices.Compact(list)
+	e := Fail(CodeConflict, "undo: later work overlaps in %d place(s); nothing was changed", len(list))
+	e.Conflicts = list
+	return e.Hinted("undo the later work first, or name the paths that don't overlap")
+}
+
+// pathOf returns the path by which the records knew what is in conflict.
+func (u *undoPlan) pathOf(c journal.Conflict) string {
+	for _, r := range slices.Backward(u.recs) {
+		for _, ch := range r.Changes {
+			switch {
+			case c.Name != "" && ch.Entry != nil && ch.Entry.Parent == c.Parent && ch.Entry.Name == c.Name:
+				return nameOf(r, c.Name)
+			case c.Name == "" && slices.Contains(changedNodes(&ch), c.Node):
+				return r.Path
+			}
+		}
+	}
+	if c.Name != "" {
+		return c.Name
+	}
+	return fmt.Sprintf("node %d", c.Node)
+}
+
+// nameOf returns which of a record's paths ends in the name.
+func nameOf(r *journal.Record, name string) string {
+	if r.Path2 != "" && strings.HasSuffix("/"+r.Path2, "/"+name) {
+		return r.Path2
+	}
+	if r.Path == "" {
+		return name
+	}
+	return r.Path
+}
