@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,29 +18,41 @@ import (
 // apply in turn. Whatever it is: nothing outside is written, nothing that the
 // host made is lost, and the apply is done or not done.
 func TestAttackAtEveryStep(t *testing.T) {
-	attacks := map[string]func(b *bench, outside string){
-		"file becomes link": func(b *bench, outside string) {
+	edit := func(path string) string {
+		if os.WriteFile(path, []byte("host edit"), 0o644) != nil {
+			return ""
+		}
+		return `"host edit"`
+	}
+	// Each returns what has to be somewhere in the source or the state afterwards.
+	attacks := map[string]func(b *bench, outside string) string{
+		"file becomes link": func(b *bench, outside string) string {
 			_ = os.Rename(b.path("d/f"), b.path("d/kept"))
 			_ = os.Symlink(filepath.Join(outside, "victim"), b.path("d/f"))
+			return `"1"`
 		},
-		"link planted for new file": func(b *bench, outside string) {
+		"link planted for new file": func(b *bench, outside string) string {
 			_ = os.Symlink(filepath.Join(outside, "victim"), b.path("d/new"))
+			return `"1"`
 		},
-		"directory becomes link": func(b *bench, outside string) {
+		"directory becomes link": func(b *bench, outside string) string {
 			_ = os.Rename(b.path("d"), b.path("away"))
 			_ = os.Symlink(outside, b.path("d"))
+			return `"1"`
 		},
-		"file becomes FIFO": func(b *bench, _ string) {
+		"file becomes FIFO": func(b *bench, _ string) string {
 			_ = os.Rename(b.path("d/f"), b.path("d/kept"))
 			_ = unix.Mkfifo(b.path("d/f"), 0o644)
+			return `"1"`
 		},
-		"file is edited": func(b *bench, _ string) { _ = os.WriteFile(b.path("d/f"), []byte("host edit"), 0o644) },
-		"file is replaced": func(b *bench, _ string) {
-			_ = os.WriteFile(b.path("d/tmp"), []byte("host edit"), 0o644)
+		"file is edited": func(b *bench, _ string) string { return edit(b.path("d/f")) },
+		"file is replaced": func(b *bench, _ string) string {
+			mark := edit(b.path("d/tmp"))
 			_ = os.Rename(b.path("d/tmp"), b.path("d/f"))
+			return mark
 		},
-		"deleted file is edited":    func(b *bench, _ string) { _ = os.WriteFile(b.path("d/gone"), []byte("host edit"), 0o644) },
-		"file in deleted directory": func(b *bench, _ string) { _ = os.WriteFile(b.path("empty/x"), []byte("host edit"), 0o644) },
+		"deleted file is edited":    func(b *bench, _ string) string { return edit(b.path("d/gone")) },
+		"file in deleted directory": func(b *bench, _ string) string { return edit(b.path("empty/x")) },
 	}
 	for name, attack := range attacks {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +67,7 @@ func TestAttackAtEveryStep(t *testing.T) {
 }
 
 // attackOnce runs the attack before step k; false when there was no such step.
-func attackOnce(t *testing.T, k int, attack func(*bench, string)) bool {
+func attackOnce(t *testing.T, k int, attack func(*bench, string) string) bool {
 	t.Helper()
 	b := newBench(t)
 	outside := filepath.Join(filepath.Dir(b.root), "outside")
@@ -66,12 +79,12 @@ func attackOnce(t *testing.T, k int, attack func(*bench, string)) bool {
 	b.write("d/f=1", "d/gone=2", "empty")
 	items := []Item{b.item("d/f", file("new contents")), b.item("d/new", file("created")), b.item("d/gone", Want{}), b.item("empty", Want{}),
 		b.item("sub", dir()), b.item("sub/x", file("y"))}
-	n, hit := 0, false
+	n, hit, mark := 0, false, ""
 	o := b.options()
 	o.Step = func(string) error {
 		if n == k {
 			hit = true
-			attack(b, outside)
+			mark = attack(b, outside)
 		}
 		n++
 		return nil
@@ -81,13 +94,13 @@ func attackOnce(t *testing.T, k int, attack func(*bench, string)) bool {
 		t.Fatalf("step %d: outside became\n%s", k, got)
 	}
 	if hit {
-		attackEnd(t, b, k, err)
+		attackEnd(t, b, k, mark, err)
 	}
 	return hit
 }
 
 // attackEnd checks that the host's work survived.
-func attackEnd(t *testing.T, b *bench, k int, err error) {
+func attackEnd(t *testing.T, b *bench, k int, mark string, err error) {
 	t.Helper()
 	if err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrStuck) {
 		t.Errorf("step %d: unexpected error %v", k, err)
@@ -97,50 +110,74 @@ func attackEnd(t *testing.T, b *bench, k int, err error) {
 	if err != nil && !errors.Is(err, ErrStuck) && strings.Contains(rest, ".winkfs-apply") {
 		t.Errorf("step %d: temporary names are left after %v:\n%s", k, err, b.tree())
 	}
-	if !strings.Contains(all, `"1"`) && !strings.Contains(all, "host edit") && !strings.Contains(all, "new contents") {
-		t.Errorf("step %d: the file is gone altogether:\n%s", k, all)
+	if !strings.Contains(all, mark) {
+		t.Errorf("step %d: %s is lost after %v:\n%s", k, mark, err, all)
 	}
 }
 
-// TestSwapRace swaps a directory for a link to the outside while applies run.
+// TestSwapRace swaps a directory for a link to the outside while applies run. It
+// goes on until enough applies were past their preflight, both kinds: those that
+// came through and those that the swap hit.
 func TestSwapRace(t *testing.T) {
 	b := newBench(t)
 	outside := filepath.Join(filepath.Dir(b.root), "outside")
 	must(t, os.Mkdir(outside, 0o755))
 	b.write("d/f=0", "away->"+outside)
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Add(1)
+	defer swapForever(b)()
+	const enough = 15
+	through, hit := 0, 0
+	for i := 0; through < enough || hit < enough; i++ {
+		if i == 20000 {
+			t.Fatalf("only %d applies came through and %d were hit", through, hit)
+		}
+		reached := false
+		o := b.options()
+		o.Step = func(string) error { reached = true; return nil }
+		_, err := Run(context.Background(), []Item{{Source: 1, Path: fmt.Sprintf("d/new%d", i), Want: file("x")}}, o)
+		switch {
+		case err == nil:
+			through++
+		case reached:
+			hit++
+		}
+		if errors.Is(err, ErrStuck) || errors.Is(err, ErrUnfinished) {
+			recoverSoon(t, b)
+		}
+	}
+	if got := treeOf(t, outside); got != "" {
+		t.Fatalf("the race wrote outside:\n%s", got)
+	}
+}
+
+// swapForever exchanges d and away at random times until the returned function
+// is called.
+func swapForever(b *bench) (stop func()) {
+	quit, gone := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer wg.Done()
+		defer close(gone)
+		r := rand.New(rand.NewSource(1))
 		for {
 			select {
-			case <-stop:
+			case <-quit:
 				return
-			default:
+			case <-time.After(time.Duration(r.Intn(3000)) * time.Microsecond):
 				_ = unix.Renameat2(unix.AT_FDCWD, b.path("d"), unix.AT_FDCWD, b.path("away"), unix.RENAME_EXCHANGE)
 			}
 		}
 	}()
-	for i := range 60 {
-		it := Item{Source: 1, Path: fmt.Sprintf("d/new%d", i), Want: file("x")}
-		_, err := b.run(it)
-		if errors.Is(err, ErrStuck) || errors.Is(err, ErrUnfinished) {
-			for range 100 {
-				if _, err = Recover(context.Background(), b.options()); err == nil {
-					break
-				}
-			}
-			if err != nil {
-				t.Fatalf("recover: %v", err)
-			}
+	return func() { close(quit); <-gone }
+}
+
+// recoverSoon recovers as soon as the directory is in its place for long enough.
+func recoverSoon(t *testing.T, b *bench) {
+	t.Helper()
+	var err error
+	for range 1000 {
+		if _, err = Recover(context.Background(), b.options()); err == nil {
+			return
 		}
 	}
-	close(stop)
-	wg.Wait()
-	if got := treeOf(t, outside); got != "" {
-		t.Fatalf("the race wrote outside:\n%s", got)
-	}
+	t.Fatalf("recover: %v", err)
 }
 
 func TestSymlinkedRootIsTheCallers(t *testing.T) {
@@ -158,9 +195,15 @@ func TestSymlinkedRootIsTheCallers(t *testing.T) {
 
 // TestErrorAtEveryStep makes each step fail in turn: the tree is as before.
 func TestErrorAtEveryStep(t *testing.T) {
+	for name, v := range variants {
+		t.Run(name, func(t *testing.T) { errorAtEveryStep(t, v) })
+	}
+}
+
+func errorAtEveryStep(t *testing.T, v variant) {
 	boom := errors.New("boom")
 	for k := 0; ; k++ {
-		b := newBench(t)
+		b := newBenchOf(t, v)
 		items := workload(b)
 		before := b.tree()
 		n, hit := 0, false

@@ -184,7 +184,10 @@ func (r *runner) exchange(o *op) error {
 	if err := r.o.step("exchange " + at.name); err != nil {
 		return err
 	}
-	err = unix.Renameat2(temp.dir, temp.name, at.dir, at.name, unix.RENAME_EXCHANGE)
+	err = unix.EINVAL
+	if !r.o.noExchange {
+		err = unix.Renameat2(temp.dir, temp.name, at.dir, at.name, unix.RENAME_EXCHANGE)
+	}
 	switch {
 	case errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP):
 		return r.swapSlowly(o, temp, at)
@@ -211,6 +214,9 @@ func (r *runner) swapSlowly(o *op, temp, at place) error {
 		}
 		if err := moveTo(at, aside); err != nil {
 			return err
+		}
+		if err := r.o.step("bring " + at.name); err != nil {
+			return r.putBack(aside, at, err)
 		}
 	}
 	if err := r.expected(o, aside); err != nil {

@@ -16,6 +16,8 @@ import (
 const (
 	envCrashDir = "WINKFS_TEST_APPLY_DIR"
 	envCrashAt  = "WINKFS_TEST_APPLY_KILL"
+	envState    = "WINKFS_TEST_APPLY_STATE"
+	envSlow     = "WINKFS_TEST_APPLY_NOEXCHANGE"
 )
 
 func TestMain(m *testing.M) {
@@ -29,7 +31,7 @@ func TestMain(m *testing.M) {
 // the tree made by the parent the items' bases are those of the tree.
 func crashChild(dir string) int {
 	t := &testing.T{}
-	b := &bench{t: t, root: dir + "/source", state: dir + "/state/apply"}
+	b := &bench{t: t, root: dir + "/source", state: os.Getenv(envState), v: variant{noExchange: os.Getenv(envSlow) != ""}}
 	fd, err := unix.Open(b.root, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -62,17 +64,27 @@ func crashChild(dir string) int {
 // TestCrash kills an apply before its k-th step, for rising k, and its recovery
 // before each of its steps too: the tree is always the old or the new one.
 func TestCrash(t *testing.T) {
+	for name, v := range variants {
+		t.Run(name, func(t *testing.T) { crashAtEveryStep(t, v) })
+	}
+}
+
+func crashAtEveryStep(t *testing.T, v variant) {
 	stride := 1
 	if testing.Short() {
 		stride = 7
 	}
+	asBefore, asAfter := 0, 0
 	for k := 0; ; k += stride {
-		b := newBench(t)
+		b := newBenchOf(t, v)
 		workload(b)
 		before := b.tree()
 		if !crash(t, b, k) {
 			checkDone(b)
-			t.Logf("%d steps", k)
+			t.Logf("%d steps: %d times as before, %d times done", k, asBefore, asAfter)
+			if asBefore == 0 || asAfter == 0 {
+				t.Error("one of the two outcomes never came about")
+			}
 			return
 		}
 		for j := k % 5; crash(t, b, j); j += 5 { // the recovery dies as well
@@ -80,7 +92,10 @@ func TestCrash(t *testing.T) {
 		if _, err := Recover(context.Background(), b.options()); err != nil {
 			t.Fatalf("step %d: recover: %v", k, err)
 		}
-		if b.tree() != before {
+		if b.tree() == before {
+			asBefore++
+		} else {
+			asAfter++
 			checkDone(b)
 		}
 		if t.Failed() {
@@ -99,7 +114,10 @@ func TestCrash(t *testing.T) {
 func crash(t *testing.T, b *bench, k int) bool {
 	t.Helper()
 	cmd := osexec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), envCrashDir+"="+strings.TrimSuffix(b.root, "/source"), envCrashAt+"="+strconv.Itoa(k))
+	cmd.Env = append(os.Environ(), envCrashDir+"="+strings.TrimSuffix(b.root, "/source"), envCrashAt+"="+strconv.Itoa(k), envState+"="+b.state)
+	if b.v.noExchange {
+		cmd.Env = append(cmd.Env, envSlow+"=1")
+	}
 	out, err := cmd.CombinedOutput()
 	if err == nil {
 		return false

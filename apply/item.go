@@ -19,6 +19,11 @@ type Item struct {
 	// unchanged, by a rename. Base is its fingerprint there. Items below Path
 	// change what it holds and are carried out after the move.
 	MoveFrom string
+	// At is the path on the host, before anything moves, of what Base describes.
+	// Empty means Path, seen through the moves: below a moved directory it is the
+	// place that the file moves away from. It has to be given for an absent item
+	// that lay below the name that something else moves onto.
+	At string
 }
 
 // Fingerprint is a file's identity and state. The zero value is "did not exist".

@@ -39,6 +39,8 @@ type Options struct {
 	// directory, with what it is about to do: fault injection. An error counts
 	// as the system call's.
 	Step func(what string) error
+
+	noExchange bool // tests: as if the file system could not exchange names
 }
 
 // Result says what an apply did, or would do under DryRun. Paths are below

@@ -87,6 +87,16 @@ func (p *plan) now(source uint32, path string) string {
 	return best.MoveFrom + path[len(best.Path):]
 }
 
+// nameIn returns the path on the host of the name in its directory, which may
+// move, whatever moves onto the name itself.
+func (p *plan) nameIn(source uint32, path string) string {
+	dir, name := splitPath(path)
+	if dir == "" {
+		return name
+	}
+	return p.now(source, dir) + "/" + name
+}
+
 // under reports whether path lies below dir.
 func under(path, dir string) bool {
 	return len(path) > len(dir) && path[len(dir)] == '/' && strings.HasPrefix(path, dir)

@@ -94,11 +94,7 @@ func (c *checker) checkMove(it *Item) error {
 
 func (c *checker) addMove(it *Item, f *fact) error {
 	if c.items[key{it.Source, it.Path, false}] == nil {
-		dir, name := splitPath(it.Path)
-		now := name
-		if dir != "" {
-			now = c.plan.now(it.Source, dir) + "/" + name
-		}
+		now := c.plan.nameIn(it.Source, it.Path)
 		at, err := c.look(it, now)
 		if err != nil {
 			return err

@@ -63,8 +63,10 @@ func (c *checker) collect(items []Item) error {
 	for i := range items {
 		it := &items[i]
 		paths := []string{it.Path}
-		if it.MoveFrom != "" {
-			paths = append(paths, it.MoveFrom)
+		for _, p := range []string{it.MoveFrom, it.At} {
+			if p != "" {
+				paths = append(paths, p)
+			}
 		}
 		for _, p := range paths {
 			if err := checkPath(p); err != nil {
@@ -88,7 +90,7 @@ func (c *checker) collect(items []Item) error {
 		}
 	}
 	for k, it := range c.items {
-		if it.Want.absent() && c.impliedByMove(it) {
+		if it.Want.absent() && it.At == "" && c.impliedByMove(it) {
 			delete(c.items, k)
 		}
 	}
@@ -146,13 +148,13 @@ func (c *checker) check(it *Item) error {
 	if it.MoveFrom != "" {
 		return c.checkMove(it)
 	}
-	now := c.plan.now(it.Source, it.Path)
-	if it.Want.absent() {
-		now = c.removedFrom(it)
-	}
+	now := c.before(it)
 	f, err := c.look(it, now)
 	if err != nil {
 		return err
+	}
+	if f != nil && !it.Base.Exists && c.movesAway(it.Source, now) {
+		f = nil // another file takes the name of one that moves away
 	}
 	if f != nil && special(f) {
 		if it.Base.Exists && it.Base.kind() == f.kind() {
@@ -164,15 +166,14 @@ func (c *checker) check(it *Item) error {
 	return c.compare(it, now, f)
 }
 
-// removedFrom returns where what the item removes lies. A move onto the same
+// before returns where on the host the item's base lies. A move onto the same
 // path does not bring it: the item is about what lay there before.
-func (c *checker) removedFrom(it *Item) string {
-	if c.items[key{it.Source, it.Path, true}] != nil {
-		dir, name := splitPath(it.Path)
-		if dir == "" {
-			return name
-		}
-		return c.plan.now(it.Source, dir) + "/" + name
+func (c *checker) before(it *Item) string {
+	if it.At != "" {
+		return it.At
+	}
+	if it.Want.absent() && c.items[key{it.Source, it.Path, true}] != nil {
+		return c.plan.nameIn(it.Source, it.Path)
 	}
 	return c.plan.now(it.Source, it.Path)
 }

@@ -37,6 +37,9 @@ func (res *Result) list(p *plan) {
 		case put, mkdir, move:
 			made[k] = true
 		}
+		if o.Verb == move {
+			gone[key{o.Source, string(o.Now), false}] = true
+		}
 	}
 	for _, o := range p.Ops {
 		k := key{o.Source, string(o.Path), false}
@@ -49,7 +52,7 @@ func (res *Result) list(p *plan) {
 		default:
 			res.Created = append(res.Created, k.path)
 		}
-		if o.Verb == move {
+		if o.Verb == move && !made[key{o.Source, string(o.Now), false}] {
 			res.Deleted = append(res.Deleted, string(o.Now))
 		}
 	}

@@ -19,8 +19,8 @@ type adapter struct {
 	tree  Tree
 	log   *slog.Logger
 	limit limiter
-	// mount is set once, when the mount is usable.
-	mount atomic.Pointer[Mount]
+	// notify is set before the first request of a mount.
+	notify atomic.Pointer[Notifier]
 }
 
 var _ fuse.RawFileSystem = (*adapter)(nil)

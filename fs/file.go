@@ -61,8 +61,8 @@ func (a *adapter) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (uint3
 	r.WriteBack = in.WriteFlags&fuse.WRITE_CACHE != 0
 	r.KillPriv = in.WriteFlags&fuse.WRITE_KILL_SUIDGID != 0
 	n, err := a.tree.Write(r, id, data, int64(in.Offset))
-	if m := a.mount.Load(); m != nil && err != nil && r.WriteBack {
-		m.Inode(id)
+	if q := a.notify.Load(); q != nil && err != nil && r.WriteBack {
+		q.Inode(id)
 	}
 	if n > 0 {
 		return uint32(n), fuse.OK

@@ -21,11 +21,9 @@ type MountConfig struct {
 
 // Mount is a tree that is mounted. Its methods are safe for concurrent use.
 type Mount struct {
-	conn  *dev.Conn
-	queue *dev.Queue
+	Notifier
+	conn *dev.Conn
 }
-
-var _ tree.Notifier = (*Mount)(nil)
 
 // Serve mounts the tree and serves it until it is unmounted. A dead mount of a
 // workspace at the same place is taken away first. On return the mount is
@@ -35,35 +33,44 @@ func Serve(cfg MountConfig, t Tree, log *slog.Logger) (*Mount, error) {
 		return nil, fmt.Errorf("mount workspace: %w", err)
 	}
 	a := &adapter{tree: t, log: log}
+	prepare := func(q *dev.Queue) {
+		n := &Notifier{queue: q}
+		a.notify.Store(n)
+		t.SetNotifier(n)
+	}
 	conn, err := dev.Mount(dev.Config{
 		Dir: cfg.Dir, ID: cfg.ID, ReadOnly: cfg.ReadOnly, AllowOther: cfg.AllowOther,
-		NoIDMap: cfg.NoIDMap, Method: cfg.Method, Logger: log,
+		NoIDMap: cfg.NoIDMap, Method: cfg.Method, Logger: log, Prepare: prepare,
 	}, a)
 	if err != nil {
 		return nil, fmt.Errorf("mount workspace: %w", err)
 	}
-	m := &Mount{conn: conn, queue: conn.Queue()}
-	a.mount.Store(m)
-	t.SetNotifier(m)
-	return m, nil
+	return &Mount{conn: conn, Notifier: Notifier{queue: conn.Queue()}}, nil
 }
+
+// Notifier tells the kernel of the tree's changes.
+type Notifier struct{ queue *dev.Queue }
+
+var _ tree.Notifier = (*Notifier)(nil)
 
 // Entry implements tree.Notifier: the name may lead elsewhere. The directory is
 // notified too, since the kernel drops no listing for a name that it does not
 // know.
-func (m *Mount) Entry(parent journal.NodeID, name string) {
-	m.queue.Entry(uint64(parent), name)
-	m.queue.Inode(uint64(parent))
+func (n *Notifier) Entry(parent journal.NodeID, name string) {
+	n.queue.Entry(uint64(parent), name)
+	n.queue.Inode(uint64(parent))
 }
 
 // Inode implements tree.Notifier.
-func (m *Mount) Inode(id journal.NodeID) { m.queue.Inode(uint64(id)) }
+func (n *Notifier) Inode(id journal.NodeID) { n.queue.Inode(uint64(id)) }
 
 // Queue gives access to the rarer notifications.
-func (m *Mount) Queue() *dev.Queue { return m.queue }
+func (n *Notifier) Queue() *dev.Queue { return n.queue }
 
-// Flush returns when the kernel knows of all that was notified before.
-func (m *Mount) Flush() error { return m.queue.Flush() }
+// Flush returns when the kernel knows of all that was notified before, so that
+// whoever looks next sees it. It must not be called from within an operation of
+// the tree.
+func (n *Notifier) Flush() error { return n.queue.Flush() }
 
 // Dir returns the mount point without symbolic links.
 func (m *Mount) Dir() string { return m.conn.Dir() }

@@ -105,7 +105,6 @@ func (s *Store) rotateLocked() error {
 	s.files.add(d)
 	s.rotated = append(s.rotated, s.seg)
 	s.seg, s.segNum, s.end, s.logFresh = f, num, headerSize, true
-	s.pend.logs = append(s.pend.logs, mark{first, Loc{File: num}})
 	return nil
 }
 

@@ -25,7 +25,7 @@ type batch struct {
 	runs    []execRun
 	touched []touch
 	marks   []mark
-	logs    []mark // log segments begun, by their first record
+	logs    []mark // first records of log segments
 
 	nextNode NodeID
 	nextExec ExecID
@@ -81,7 +81,7 @@ func newBatch() *batch {
 	}
 }
 
-func (b *batch) empty() bool { return b.seq == 0 && len(b.logs) == 0 }
+func (b *batch) empty() bool { return b.seq == 0 }
 
 // add takes in the record that lies at loc and ends at end. It keeps no
 // reference to the record's own slices.
@@ -89,6 +89,9 @@ func (b *batch) add(r *Record, hash [32]byte, loc Loc, end int64) {
 	b.seq, b.hash = r.Seq, hash
 	b.end = Loc{File: loc.File, Pos: uint64(end)}
 	b.bytes += end - int64(loc.Pos)
+	if loc.Pos == headerSize {
+		b.logs = append(b.logs, mark{r.Seq, loc})
+	}
 	if (r.Seq-1)%markEvery == 0 {
 		b.marks = append(b.marks, mark{r.Seq, loc})
 	}

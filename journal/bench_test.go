@@ -1,6 +1,10 @@
 package journal
 
-import "testing"
+import (
+	"errors"
+	"fmt"
+	"testing"
+)
 
 // benchRecord is what one small write of a compiler makes.
 func benchRecord() *Record {
@@ -71,6 +75,118 @@ func BenchmarkAppendSync(b *testing.B) {
 		}
 		if err := s.Sync(); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// benchFiles appends the creation of n files by one exec and returns the
+// records.
+func benchFiles(b *testing.B, s *Store, n int) (st *State, recs []*Record) {
+	st = NewState()
+	data := make([]byte, 1000)
+	add := func(inline []byte, r *Record) {
+		r.Actor = Actor{PID: 7, Comm: "tar", Exec: 1}
+		if _, err := s.Append(r, inline); err != nil {
+			b.Fatal(err)
+		}
+		st.Apply(r)
+		recs = append(recs, r)
+	}
+	for i := range n {
+		id := st.NextNode
+		dir := NodeID(1000 + i/100)
+		made := &Node{Own: true, OwnContent: true, Attr: Attr{Mode: 0o100644, Nlink: 1, Mtime: Timespec(i)}}
+		d := st.Nodes[dir]
+		after := &Node{Own: true, Attr: Attr{Mode: 0o040755, Nlink: 2, Mtime: Timespec(i)}}
+		add(nil, &Record{Op: OpCreate, Path: fmt.Sprintf("dir/file%d", i), Changes: []Change{
+			{Node: &NodeChange{ID: id, After: made}},
+			{Entry: &EntryChange{Parent: dir, Name: fmt.Sprintf("file%d", i), After: Entry{Kind: EntryNode, Node: id}}},
+			{Node: &NodeChange{ID: dir, Before: d, After: after}},
+		}})
+		grown := made.Clone()
+		grown.Attr.Size = 1000
+		add(data, &Record{Op: OpWrite, Path: fmt.Sprintf("dir/file%d", i), Changes: []Change{
+			{Content: &ContentChange{ID: id, Len: 1000, After: []Extent{{Len: 1000, Kind: ExtentData}}}},
+			{Node: &NodeChange{ID: id, Before: made, After: grown}},
+		}})
+		touched := grown.Clone()
+		touched.Attr.Mtime = 5
+		add(nil, &Record{Op: OpUtimens, Changes: []Change{{Node: &NodeChange{ID: id, Before: grown, After: touched}}}})
+	}
+	return st, recs
+}
+
+func BenchmarkUndo10kFiles(b *testing.B) {
+	s := mustCreate(b, b.TempDir(), Options{})
+	st, recs := benchFiles(b, s, 10000)
+	for b.Loop() {
+		if _, conflicts := UndoSet(st, recs); len(conflicts) > 0 {
+			b.Fatal(conflicts)
+		}
+	}
+}
+
+func BenchmarkLast20Of100k(b *testing.B) {
+	s := mustCreate(b, b.TempDir(), Options{})
+	benchFiles(b, s, 33334)
+	if err := s.Commit(); err != nil {
+		b.Fatal(err)
+	}
+	stop := errors.New("enough")
+	for b.Loop() {
+		n := 0
+		err := s.RecordsDesc(0, 0, func(*Record) error {
+			if n++; n == 20 {
+				return stop
+			}
+			return nil
+		})
+		if err != stop {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkOpen(b *testing.B) {
+	dir := b.TempDir()
+	s := mustCreate(b, dir, Options{})
+	benchFiles(b, s, 10000)
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		s, err := Open(dir, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		s.Close()
+	}
+}
+
+func BenchmarkRecover30k(b *testing.B) {
+	dir := b.TempDir()
+	s := mustCreate(b, dir, Options{})
+	benchFiles(b, s, 10000)
+	abandon(s)
+	for b.Loop() {
+		s, err := Open(dir, Options{ReadOnly: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		s.Close()
+	}
+}
+
+func BenchmarkVerify30k(b *testing.B) {
+	dir := b.TempDir()
+	s := mustCreate(b, dir, Options{})
+	benchFiles(b, s, 10000)
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if r, err := Verify(dir); err != nil || len(r.Problems) > 0 {
+			b.Fatal(r, err)
 		}
 	}
 }

@@ -22,15 +22,11 @@ type builder struct {
 func newBuilder(db *bbolt.DB, id journalID, first *dataFile) (*builder, error) {
 	st := NewState()
 	m := &dbMeta{id: id, end: Loc{File: first.num, Pos: headerSize}, nextNode: st.NextNode, nextExec: st.NextExec}
-	if err := initDB(db, m, mark{first.first, Loc{File: first.num}}); err != nil {
+	if err := initDB(db, m); err != nil {
 		db.Close()
 		return nil, err
 	}
 	return &builder{db: db, m: m, b: newBatch()}, nil
-}
-
-func (b *builder) segment(d *dataFile) {
-	b.b.logs = append(b.b.logs, mark{d.first, Loc{File: d.num}})
 }
 
 func (b *builder) record(r *Record, hash [32]byte, loc Loc, end int64) error {

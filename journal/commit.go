@@ -13,20 +13,23 @@ import (
 
 // runCommitter moves records into the database in the background until the
 // store closes. It also makes the log durable, since sync(2) never reaches a
-// FUSE daemon.
+// FUSE daemon. After a failure it leaves the disk alone until the next tick.
 func (s *Store) runCommitter() {
 	defer s.done.Done()
 	t := time.NewTicker(commitEvery)
 	defer t.Stop()
+	kick := s.kick
 	for {
 		select {
 		case <-s.stop:
 			return
 		case <-t.C:
-		case <-s.kick:
+		case <-kick:
 		}
+		kick = s.kick
 		if err := s.Commit(); err != nil && !errors.Is(err, ErrClosed) {
 			s.log.Warn("journal keeps its newest records in the log only", "error", err)
+			kick = nil
 		}
 	}
 }

@@ -3,8 +3,8 @@ package journal
 import "slices"
 
 // chunkBits is the size of the ranges that a Content is split into, so that a
-// change copies a few hundred extents at most however large the file is.
-const chunkBits = 20
+// change copies few extents however large the file is.
+const chunkBits = 18
 
 // longRun is the length from which the chunks of one extent are kept together,
 // so that a lower file or an allocation of any size costs one extent.
@@ -18,8 +18,10 @@ func chunkOf(off uint64) uint64 { return off >> chunkBits }
 // It is a map from chunk to the extents within that chunk, sorted and
 // disjoint, over a list of long runs: extents of whole chunks that show where
 // the map has no chunk. A chunk that hides a run is in the map even if it is
-// all hole. Neither a chunk's slice nor the list is ever changed in place, so
-// Clone is cheap and a clone is independent. Not safe for concurrent use.
+// all hole. What a chunk's slice or the list holds is never changed in place,
+// so Clone is cheap and a clone is independent; only the owner of a slice's
+// spare capacity, which is never a clone, appends to it. Not safe for
+// concurrent use, but a clone may be used beside the original.
 type Content struct {
 	runs   []Extent
 	chunks map[uint64][]Extent
@@ -42,7 +44,7 @@ func (c *Content) Clone() *Content {
 	if len(c.chunks) > 0 {
 		n.chunks = make(map[uint64][]Extent, len(c.chunks))
 		for k, v := range c.chunks {
-			n.chunks[k] = v
+			n.chunks[k] = slices.Clip(v)
 		}
 	}
 	return n
@@ -136,18 +138,16 @@ func (c *Content) spliceChunks(off, end uint64, extents []Extent) {
 
 func (c *Content) spliceChunk(k, off, end uint64, extents []Extent) {
 	lo, hi := max(off, k<<chunkBits), min(end, (k+1)<<chunkBits)
-	old, _ := c.chunk(k)
+	old, fromRun := c.chunk(k)
+	j := firstBehind(extents, lo)
+	if !fromRun && c.appendChunk(k, old, lo, hi, extents[j:]) {
+		return
+	}
 	out := make([]Extent, 0, len(old)+2)
 	i := 0
 	for ; i < len(old) && old[i].Off < lo; i++ {
 		out = appendJoined(out, old[i].cut(old[i].Off, lo))
 	}
-	j, _ := slices.BinarySearchFunc(extents, lo, func(e Extent, lo uint64) int {
-		if e.End() <= lo {
-			return -1
-		}
-		return 1
-	})
 	for ; j < len(extents) && extents[j].Off < hi; j++ {
 		out = appendJoined(out, extents[j].cut(lo, hi))
 	}
@@ -160,6 +160,38 @@ func (c *Content) spliceChunk(k, off, end uint64, extents []Extent) {
 		}
 	}
 	c.setChunk(k, out)
+}
+
+// appendChunk puts the extents within [lo, hi) behind those of a chunk, without
+// copying them, if they all belong there. So a file that grows by small
+// writes costs no more the longer it gets.
+func (c *Content) appendChunk(k uint64, old []Extent, lo, hi uint64, extents []Extent) bool {
+	if n := len(old); n > 0 {
+		last := old[n-1]
+		if last.End() > lo || len(extents) > 0 && extents[0].Off < hi && joins(last, extents[0].cut(lo, hi)) {
+			return false
+		}
+	}
+	out := old
+	for _, e := range extents {
+		if e.Off >= hi {
+			break
+		}
+		out = appendJoined(out, e.cut(lo, hi))
+	}
+	c.setChunk(k, out)
+	return true
+}
+
+// firstBehind returns the index of the first extent that ends behind off.
+func firstBehind(extents []Extent, off uint64) int {
+	i, _ := slices.BinarySearchFunc(extents, off, func(e Extent, off uint64) int {
+		if e.End() <= off {
+			return -1
+		}
+		return 1
+	})
+	return i
 }
 
 // appendJoined appends e, as part of the last extent if it continues it.
@@ -187,15 +219,7 @@ func (c *Content) chunk(k uint64) (es []Extent, fromRun bool) {
 }
 
 // runAt returns the index of the first run that ends behind off.
-func (c *Content) runAt(off uint64) int {
-	i, _ := slices.BinarySearchFunc(c.runs, off, func(e Extent, off uint64) int {
-		if e.End() <= off {
-			return -1
-		}
-		return 1
-	})
-	return i
-}
+func (c *Content) runAt(off uint64) int { return firstBehind(c.runs, off) }
 
 // setChunk sets the extents of a chunk.
 func (c *Content) setChunk(k uint64, es []Extent) {

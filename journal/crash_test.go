@@ -5,7 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
+	osexec "os/exec"
 	"strconv"
 	"syscall"
 	"testing"
@@ -127,7 +127,7 @@ func wantStates(t *testing.T) []*State {
 }
 
 func runCrashChild(t *testing.T, dir string, k int, torn string) (acked Seq, ended bool) {
-	cmd := exec.Command(os.Args[0])
+	cmd := osexec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "JOURNAL_CRASH_DIR="+dir, "JOURNAL_CRASH_AT="+strconv.Itoa(k), "JOURNAL_CRASH_TORN="+torn)
 	out, _ := cmd.Output()
 	lines := bufio.NewScanner(bytes.NewReader(out))
@@ -179,7 +179,7 @@ func TestCrashAtRandomTimes(t *testing.T) {
 	want := wantStates(t)
 	for i := range 30 {
 		dir := t.TempDir()
-		cmd := exec.Command(os.Args[0])
+		cmd := osexec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "JOURNAL_CRASH_DIR="+dir)
 		var out bytes.Buffer
 		cmd.Stdout = &out

@@ -73,12 +73,11 @@ func (w *wire) change(now Timespec) Change {
 	case kind&changeKind == changeNode && kind <= changeNode|changeBefore|changeAfter:
 		return Change{Node: w.nodeChange(kind, now)}
 	case kind == changeEntry:
-		return Change{Entry: &EntryChange{
-			Parent: NodeID(w.uvarint()),
-			Name:   w.str(),
-			Before: w.entry(),
-			After:  w.entry(),
-		}}
+		c := &EntryChange{Parent: NodeID(w.uvarint()), Name: w.str(), Before: w.entry(), After: w.entry()}
+		if err := checkEntryChange(c); w.err == nil && err != nil {
+			w.fail(err)
+		}
+		return Change{Entry: c}
 	case kind == changeContent:
 		return Change{Content: w.contentChange()}
 	}
@@ -139,7 +138,9 @@ func (w *wire) note() *Note {
 	if w.bool() {
 		n.Exec = w.exec()
 	}
-	n.Checkpoint = w.str()
+	if n.Checkpoint = w.str(); len(n.Checkpoint) > maxName {
+		w.fail(invalid("name of the checkpoint has %d bytes", len(n.Checkpoint)))
+	}
 	n.Point = Seq(w.uvarint())
 	if k := w.count(1); k > 0 {
 		n.Undone = make([]Seq, k)

@@ -9,6 +9,48 @@
 // its inverse swaps the two. Rollback, undo, redo, a view at a past point and
 // verification are all built on that and on nothing else.
 //
+// The package knows no FUSE and makes no errno. FORMAT.md describes the files
+// byte by byte, and what is made of them after a crash.
+//
+// # Invariants
+//
+//   - The log is the authority. What the database holds is exactly what the log
+//     leads to at the record that the database names, and that record was
+//     durable before the database named it.
+//   - A record is in the log whole or not at all; records are numbered without
+//     gaps, and each carries the hash of the one before.
+//   - Stored bytes never change and never move.
+//   - What Append has acknowledged survives the death of the process; what Sync
+//     has covered survives the loss of power.
+//   - A failed Append or Put has changed nothing.
+//   - A file is never repaired by guessing. Open cuts off what a crash can
+//     leave at the end of the log; everything else that is wrong is a
+//     *CorruptError.
+//
+// # A record's way
+//
+// Append checks and encodes the record, writes it with one system call and
+// notes in a batch, in memory, which keys it set. The committer, every five
+// seconds or 8 MiB of log, takes the batch, makes packs and log durable, and
+// writes the batch into the database in one transaction. Appends go on
+// meanwhile into the next batch. A commit that fails puts its batch back in
+// front of that one.
+//
+// # Locks
+//
+// A lock may be taken while the locks above it are held, never the other way:
+//
+//	Store.commitMu    one commit at a time; protects Store.meta
+//	  Store.syncMu    one sync at a time; protects Store.syncErr
+//	    Store.mu      the log's end, the batches; held during the write of a frame
+//	      packWriter.mu  the packs' ends; not held while data is written
+//	        fileTable.mu the open files; held for reading during a read
+//
+// bbolt's write lock is taken under commitMu only, its read transactions
+// under none of these and never together with a callback of the caller.
+// commitMu and syncMu are held across fsync, mu is not: appends wait for a
+// full disk cache at most, not for the disk.
+//
 // # Decisions
 //
 // The log is the journal. DESIGN.md's first sketch moved records from a
@@ -25,5 +67,21 @@
 // across a crash, copy-up of a file of any size copies nothing, and versions
 // share what they have in common.
 //
-// The package knows no FUSE and makes no errno.
+// Inline data stand in front of the record in its frame, so that their place
+// is known before the record, which names it, is encoded.
+//
+// The log is not preallocated. fdatasync after an append into zeroed blocks
+// took 93 us where one that grows the file took 115 us (ext4, virtual disk):
+// not worth a tail that recovery must tell from records.
+//
+// Each frame says up to which record the log was durable when it was written,
+// and the database in which boot of the machine the log was last opened. With
+// these recovery can tell damage, which it refuses, from what the loss of
+// power leaves, where pages reach the disk in any order.
+//
+// bbolt has no checksums but on its meta pages, so each value carries one, and
+// the meta value has for each bucket the number of pairs and the sum of their
+// checksums. The structure of the pages is checked by our own code before
+// bbolt maps the file, because bbolt, its Check included, reads out of bounds
+// on damaged pages in goroutines that nobody can guard.
 package journal

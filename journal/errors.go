@@ -67,7 +67,7 @@ func (e *CorruptError) Error() string {
 
 const (
 	wayRepair  = "the log is the authority: `winkfs verify --repair` rebuilds the database from it"
-	wayRestore = "restore the file from a backup, or run `winkfs verify` to see what is readable"
+	wayRestore = "`winkfs verify` lists all damage; `winkfs verify --repair` mends it if only the end of the log is hit; else restore the file from a backup"
 )
 
 // corruptDB returns the error for a damaged database.

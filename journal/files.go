@@ -29,6 +29,7 @@ type dataFile struct {
 	num   uint32
 	first Seq    // log: sequence number of the first record; 0 = a pack
 	name  string // relative to the state directory
+	found int64  // length when the directory was listed
 	f     *os.File
 }
 
@@ -68,7 +69,9 @@ type fileTable struct {
 }
 
 // load fills the table from the directories and returns the names of files
-// that are not the journal's.
+// that are not the journal's. The log's lengths are taken before packs are
+// listed, so that beside a process that writes, whatever the log names up to
+// there is listed too.
 func (t *fileTable) load() (strangers []string, err error) {
 	t.byNum, t.next = map[uint32]*dataFile{}, 1
 	for _, sub := range []string{logDir, packDir} {
@@ -82,6 +85,9 @@ func (t *fileTable) load() (strangers []string, err error) {
 			if d == nil || d.num == 0 || !e.Type().IsRegular() || t.byNum[d.num] != nil {
 				strangers = append(strangers, name)
 				continue
+			}
+			if fi, err := e.Info(); err == nil {
+				d.found = fi.Size()
 			}
 			t.byNum[d.num] = d
 			t.next = max(t.next, d.num+1)
@@ -97,13 +103,6 @@ func (t *fileTable) reserve() uint32 {
 	n := t.next
 	t.next++
 	return n
-}
-
-// reserveAbove keeps numbers up to n from being given out.
-func (t *fileTable) reserveAbove(n uint32) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.next = max(t.next, n+1)
 }
 
 func (t *fileTable) add(d *dataFile) {

@@ -2,8 +2,10 @@ package journal
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 )
@@ -78,18 +80,18 @@ func (h *history) make(t testing.TB) (*Record, []byte) {
 // pick returns a file that has a name and a directory, from 0 and RootID on.
 func (h *history) pick() (file, dir NodeID) {
 	dir = RootID
-	for id, m := range h.st.Entries {
-		_ = id
-		for _, e := range m {
-			if e.Kind != EntryNode || h.st.Nodes[e.Node] == nil {
-				continue
-			}
-			if h.st.Nodes[e.Node].Attr.Mode&0o170000 == 0o040000 {
+	for _, id := range slices.Sorted(maps.Keys(h.st.Entries)) {
+		m := h.st.Entries[id]
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			n := h.st.Nodes[m[name].Node]
+			switch {
+			case m[name].Kind != EntryNode || n == nil:
+			case isDir(n):
 				if dir == RootID || h.r.IntN(3) == 0 {
-					dir = e.Node
+					dir = m[name].Node
 				}
-			} else if file == 0 || h.r.IntN(3) == 0 {
-				file = e.Node
+			case file == 0 || h.r.IntN(3) == 0:
+				file = m[name].Node
 			}
 		}
 	}

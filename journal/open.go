@@ -1,12 +1,10 @@
 package journal
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
+	iofs "io/fs"
 	"os"
-	"path/filepath"
 
 	"go.etcd.io/bbolt"
 )
@@ -14,7 +12,7 @@ import (
 // Create makes an empty journal in dir, which may exist and hold other files,
 // and opens it. The database comes last and at once, so that a journal is
 // either whole or not there; what a crash left of an earlier Create is
-// completed. It returns an error matching fs.ErrExist if there is a journal.
+// completed. It returns an error matching iofs.ErrExist if there is a journal.
 func Create(dir string, o Options) (*Store, error) {
 	if o.ReadOnly {
 		return nil, fmt.Errorf("create journal: %w", ErrReadOnly)
@@ -63,89 +61,6 @@ func newStore(dir string, o Options) *Store {
 	return s
 }
 
-// create makes the files of an empty journal.
-func (s *Store) create() error {
-	if err := s.takeLock(); err != nil {
-		return err
-	}
-	if err := s.clearBirth(); err != nil {
-		return err
-	}
-	for _, d := range []string{logDir, packDir} {
-		if err := os.MkdirAll(s.path(d), 0o700); err != nil {
-			return err
-		}
-	}
-	if _, err := rand.Read(s.id[:]); err != nil {
-		return err
-	}
-	h := &fileHeader{magic: magicLog, file: 1, first: 1, id: s.id}
-	f, err := s.disk.create(s.path(logName(1, 1)), h.encode())
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := s.disk.fsync(f); err != nil {
-		return err
-	}
-	if err := s.disk.syncDir(s.path(logDir)); err != nil {
-		return err
-	}
-	return s.birthDB()
-}
-
-// clearBirth removes what a Create that did not end has left. It refuses to
-// touch anything that could be history.
-func (s *Store) clearBirth() error {
-	if _, err := os.Lstat(s.path(dbName)); err == nil {
-		return fmt.Errorf("%s: %w", s.path(dbName), fs.ErrExist)
-	}
-	for _, dir := range []string{logDir, packDir} {
-		names, err := s.list(dir)
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			path := s.path(name)
-			if fi, err := os.Lstat(path); err != nil || fi.Size() > headerSize {
-				return fmt.Errorf("%s: %w without %s; %s", path, fs.ErrExist, dbName, wayRepair)
-			}
-			if err := s.disk.remove(path); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// list returns the files in a directory of the journal, by names relative to
-// the state directory. A directory that is not there has none.
-func (s *Store) list(dir string) ([]string, error) {
-	entries, err := os.ReadDir(s.path(dir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, filepath.Join(dir, e.Name()))
-	}
-	return names, nil
-}
-
-// birthDB makes the database under another name and renames it.
-func (s *Store) birthDB() error {
-	tmp := s.path(dbName + ".new")
-	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	st := NewState()
-	m := &dbMeta{id: s.id, end: Loc{File: 1, Pos: headerSize}, nextNode: st.NextNode, nextExec: st.NextExec, boot: s.o.boot}
-	if err := createDB(tmp, m, mark{1, Loc{File: 1}}); err != nil {
-		return err
-	}
-	return s.disk.rename(tmp, s.path(dbName))
-}
-
 func (s *Store) takeLock() (err error) {
 	s.lock, err = lockDir(s.dir, s.o.ReadOnly, s.o.LockTimeout)
 	if err == nil && !s.o.ReadOnly {
@@ -168,7 +83,7 @@ func (s *Store) open() error {
 // database.
 func (s *Store) checkThere() error {
 	_, err := os.Stat(s.path(dbName))
-	if !errors.Is(err, fs.ErrNotExist) {
+	if !errors.Is(err, iofs.ErrNotExist) {
 		return err
 	}
 	names, err := s.list(logDir)

@@ -3,7 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
-	"io/fs"
+	iofs "io/fs"
 	"os"
 
 	"go.etcd.io/bbolt"
@@ -57,7 +57,7 @@ func (s *Store) rebuild() (*Report, error) {
 // buildDB reads the log into a database beside the old one.
 func (s *Store) buildDB(scan *logScan, logs []*dataFile) error {
 	tmp := s.path(dbName + ".new")
-	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, iofs.ErrNotExist) {
 		return err
 	}
 	db, err := openBolt(tmp, false)
@@ -69,7 +69,7 @@ func (s *Store) buildDB(scan *logScan, logs []*dataFile) error {
 		return err
 	}
 	defer db.Close()
-	scan.segment, scan.record = b.segment, b.record
+	scan.record = b.record
 	if err := scan.run(logs); err != nil {
 		return err
 	}
@@ -162,8 +162,8 @@ func (s *Store) notePacks(b *builder) error {
 
 // replaceDB puts the new database in the place of the old one.
 func (s *Store) replaceDB() error {
-	err := os.Rename(s.path(dbName), s.path(dbOld))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err := s.disk.rename(s.path(dbName), s.path(dbOld))
+	if err != nil && !errors.Is(err, iofs.ErrNotExist) {
 		return err
 	}
 	return s.disk.rename(s.path(dbName+".new"), s.path(dbName))

@@ -4,31 +4,62 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"go.etcd.io/bbolt"
 )
 
-// recentMark returns the oldest marked record that lies within recentBytes in
-// front of the database's position and in the same segment. The zero mark
-// means that there is none.
-func recentMark(tx *bbolt.Tx, m *dbMeta) (mark, error) {
+// recent is where the check of the newest part of the log begins.
+type recent struct {
+	logs []*dataFile // from there to the segment in which the database ends
+	from mark        // zero: at the begin of the first segment
+}
+
+// findRecent goes back recentBytes from the database's position.
+func (s *Store) findRecent(tx *bbolt.Tx, m *dbMeta) (*recent, error) {
+	logs := s.files.logs()
+	last := slices.IndexFunc(logs, func(d *dataFile) bool { return d.num == m.end.File })
+	if last < 0 {
+		return nil, corruptAt(fmt.Sprintf("%s file %d", logDir, m.end.File), -1, m.seq, "the log segment in which the database ends is missing")
+	}
+	i, left, size := last, int64(recentBytes), int64(m.end.Pos)
+	for i > 0 && size < left {
+		left -= size
+		i--
+		var err error
+		if size, err = s.files.size(logs[i]); err != nil {
+			return nil, fmt.Errorf("look at log: %w", err)
+		}
+	}
+	r := &recent{logs: logs[i : last+1]}
+	if size-left <= headerSize {
+		return r, nil
+	}
+	return r, r.findMark(tx, m, size-left)
+}
+
+// findMark finds the first marked record at or behind lowest in the first
+// segment.
+func (r *recent) findMark(tx *bbolt.Tx, m *dbMeta, lowest int64) error {
 	t, err := tableOf(tx, m, bucketMarks)
 	if err != nil {
-		return mark{}, err
+		return err
 	}
-	var found mark
 	c := t.b.Cursor()
 	for k, v := c.Last(); k != nil; k, v = c.Prev() {
 		mk, err := decodeMark(t, k, v)
 		if err != nil {
-			return mark{}, err
+			return err
 		}
-		if mk.loc.File != m.end.File || mk.loc.Pos+recentBytes < m.end.Pos {
-			break
+		first := mk.loc.File == r.logs[0].num
+		if mk.seq < r.logs[0].first || first && int64(mk.loc.Pos) < lowest {
+			return nil
 		}
-		found = mk
+		if first {
+			r.from = mk
+		}
 	}
-	return found, nil
+	return nil
 }
 
 func decodeMark(t *table, k, v []byte) (mark, error) {
@@ -45,14 +76,32 @@ func decodeMark(t *table, k, v []byte) (mark, error) {
 	return mk, dbWire(w)
 }
 
-// checkRecent reads the log from the mark to where the database ends and
-// checks that the database ends at the record it says.
-func (s *Store) checkRecent(from mark) error {
-	end := s.meta.end
-	d := s.files.get(end.File)
-	if d == nil || !d.isLog() {
-		return corruptAt(fmt.Sprintf("%s file %d", logDir, end.File), -1, s.meta.seq, "the log segment in which the database ends is missing")
+// checkRecent reads the newest part of the log up to where the database ends
+// and checks that it ends at the record that the database says.
+func (s *Store) checkRecent(r *recent) error {
+	c := &chain{pos: int64(r.from.loc.Pos), seq: r.from.seq - 1}
+	for i, d := range r.logs {
+		limit := int64(s.meta.end.Pos)
+		if d.num != s.meta.end.File {
+			size, err := s.files.size(d)
+			if err != nil {
+				return fmt.Errorf("look at log: %w", err)
+			}
+			limit = size
+		}
+		if err := s.checkSegment(c, d, limit, i == 0 && r.from != mark{}); err != nil {
+			return err
+		}
 	}
+	if c.seq != s.meta.seq || c.hash != s.meta.hash {
+		return corruptAt(r.logs[len(r.logs)-1].name, c.pos, c.seq, "the log is not the one that the database was made from")
+	}
+	return nil
+}
+
+// checkSegment follows the records of one segment, from the chain's position
+// if it is within the segment, else from the begin.
+func (s *Store) checkSegment(c *chain, d *dataFile, limit int64, within bool) error {
 	f, err := os.Open(s.files.path(d))
 	if err != nil {
 		return fmt.Errorf("open log: %w", err)
@@ -62,17 +111,17 @@ func (s *Store) checkRecent(from mark) error {
 	if err != nil {
 		return headerError(d, err)
 	}
-	c := chain{lr: newLogReader(f, d.num, &s.id, int64(end.Pos)), name: d.name, pos: int64(from.loc.Pos), seq: from.seq - 1}
-	if from == (mark{}) {
+	if !within {
+		if c.known && (h.first != c.seq+1 || h.prev != c.hash) {
+			return corruptAt(d.name, 0, h.first, "the segment does not follow record %d", c.seq)
+		}
 		c.pos, c.seq, c.hash, c.known = headerSize, h.first-1, h.prev, true
 	}
-	for c.pos < int64(end.Pos) {
+	c.lr, c.name = newLogReader(f, d.num, &s.id, limit), d.name
+	for c.pos < limit {
 		if err := c.next(); err != nil {
 			return err
 		}
-	}
-	if c.seq != s.meta.seq || c.known && c.hash != s.meta.hash {
-		return corruptAt(d.name, c.pos, c.seq, "the log is not the one that the database was made from")
 	}
 	return nil
 }

@@ -16,8 +16,6 @@ type logScan struct {
 	checkData bool
 	// record is called for each record while nothing was wrong before it.
 	record func(r *Record, hash [32]byte, loc Loc, end int64) error
-	// segment is called for each segment while nothing was wrong before it.
-	segment func(d *dataFile)
 
 	problems []Problem
 	broken   bool // something was wrong with the log itself
@@ -83,15 +81,8 @@ func (s *logScan) file(d *dataFile, last bool) error {
 		return fmt.Errorf("open log: %w", err)
 	}
 	defer f.Close()
-	size, err := s.files.size(d)
-	if err != nil {
-		return fmt.Errorf("look at log: %w", err)
-	}
 	s.header(f, d)
-	if !s.broken && s.segment != nil {
-		s.segment(d)
-	}
-	lr := newLogReader(f, d.num, &s.id, size)
+	lr := newLogReader(f, d.num, &s.id, d.found)
 	for pos := int64(headerSize); pos < lr.limit; {
 		next, err := s.at(lr, d, pos, last)
 		if err != nil {
@@ -104,7 +95,7 @@ func (s *logScan) file(d *dataFile, last bool) error {
 
 // header checks that a segment is the one that follows.
 func (s *logScan) header(f *os.File, d *dataFile) {
-	h, err := readHeader(f, d, magicLog, s.id)
+	h, err := patientHeader(f, d, magicLog, s.id)
 	if err != nil {
 		s.wrong(d, 0, "%v", err)
 		s.known = false
@@ -119,6 +110,18 @@ func (s *logScan) header(f *os.File, d *dataFile) {
 		s.wrong(d, 0, "the segment does not follow the record before it")
 	}
 	s.seq, s.hash, s.known = h.first-1, h.prev, true
+}
+
+// patientHeader reads a header that a running daemon may be just writing.
+func patientHeader(f *os.File, d *dataFile, magic string, id journalID) (*fileHeader, error) {
+	for range 5 {
+		h, err := readHeader(f, d, magic, id)
+		if !errors.Is(err, errHeaderCut) {
+			return h, err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return nil, errHeaderCut
 }
 
 // at reads the frame at pos and returns where the next one is.

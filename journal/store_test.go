@@ -2,9 +2,12 @@ package journal
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
-	"io/fs"
+	iofs "io/fs"
 	"testing"
+
+	"go.etcd.io/bbolt"
 )
 
 func mustCreate(t testing.TB, dir string, o Options) *Store {
@@ -185,10 +188,33 @@ func TestCreateRefusesWhatIsThere(t *testing.T) {
 		t.Fatalf("second open: %v", err)
 	}
 	mustClose(t, s)
-	if _, err := Create(dir, Options{}); !errors.Is(err, fs.ErrExist) {
+	if _, err := Create(dir, Options{}); !errors.Is(err, iofs.ErrExist) {
 		t.Fatalf("second create: %v", err)
 	}
 	if _, err := Open(t.TempDir(), Options{}); !errors.Is(err, ErrNotJournal) {
 		t.Fatalf("open of an empty directory: %v", err)
+	}
+}
+
+// rechecked sets the checksum of an edited header.
+func rechecked(b []byte) []byte {
+	binary.LittleEndian.PutUint32(b[headerSize-4:], crcOf(b[:headerSize-4]))
+	return b
+}
+
+// setFormat sets the format number of a database.
+func setFormat(t *testing.T, path string, v uint32) {
+	t.Helper()
+	db, err := openBolt(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	err = db.Update(func(tx *bbolt.Tx) error {
+		key := []byte(keyFormat)
+		return tx.Bucket([]byte(bucketMeta)).Put(key, seal(bucketMeta, key, binary.LittleEndian.AppendUint32(nil, v)))
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

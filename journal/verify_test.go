@@ -267,3 +267,68 @@ func TestRebuild(t *testing.T) {
 		})
 	}
 }
+
+// Verify finds nothing wrong with a journal that is being written to.
+func TestVerifyBesideWriter(t *testing.T) {
+	dir := t.TempDir()
+	s := mustCreate(t, dir, Options{SegmentSize: 30 << 10, PackSize: 20 << 10, Clock: tick()})
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		h := newHistory(8, s)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			h.next(&failer{})
+			if i%50 == 0 {
+				s.Commit()
+			}
+		}
+	}()
+	defer func() {
+		close(stop)
+		<-done
+	}()
+	for range 15 {
+		verifyClean(t, dir)
+	}
+}
+
+// Damage at the end is cut off by Rebuild, which says so.
+func TestRebuildCutsTail(t *testing.T) {
+	base, _ := makeJournal(t, 300)
+	logs, _ := filepath.Glob(filepath.Join(base, "wal/*"))
+	last, _ := filepath.Rel(base, logs[len(logs)-1])
+	b := readFile(t, filepath.Join(base, last))
+	frames := framesOf(t, b)
+	for _, tc := range []struct {
+		name string
+		edit func() []byte
+		head Seq
+	}{
+		{"cut", func() []byte { return b[:len(b)-3] }, 299},
+		{"flipped", func() []byte { c := append([]byte{}, b...); c[len(c)-1] ^= 1; return c }, 299},
+		{"header", func() []byte { return b[:20] }, 300 - Seq(len(frames))},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := copyJournal(t, base)
+			writeFile(t, filepath.Join(dir, last), tc.edit())
+			var c *CorruptError
+			if _, err := Open(dir, Options{}); !errors.As(err, &c) {
+				t.Fatalf("open: %v", err)
+			}
+			r, err := Rebuild(dir, Options{})
+			if err != nil || r.LastSeq != tc.head || len(r.Problems) != 1 {
+				t.Fatalf("rebuild: %+v, %v", r, err)
+			}
+			verifyClean(t, dir)
+			if s := mustOpen(t, dir, Options{}); s.Head() != tc.head {
+				t.Errorf("head is %d", s.Head())
+			}
+		})
+	}
+}

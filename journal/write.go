@@ -26,7 +26,7 @@ func (w *batchWriter) write() error {
 			return err
 		}
 	}
-	if w.b.seq != 0 {
+	if !w.b.empty() {
 		w.m.seq, w.m.hash, w.m.end = w.b.seq, w.b.hash, w.b.end
 	}
 	w.m.nextNode = max(w.m.nextNode, w.b.nextNode)

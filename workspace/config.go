@@ -63,7 +63,7 @@ func DefaultConfig() *Config {
 			Runner: "auto", Workdir: "/workspace",
 			Env: map[string]string{"LANG": "C.UTF-8"}, PassEnv: []string{"TERM"},
 			Timeout: 30, CPUs: 1, Memory: 1 << 30, Pids: 256, Tmpfs: 256 << 20,
-			Network: "none", RequireOSSandbox: true,
+			Network: "none",
 		},
 	}
 }

@@ -21,7 +21,7 @@ func Create(r *Registry, cfg *Config) (*Entry, error) {
 	if err := r.checkName(cfg.Name); err != nil {
 		return nil, err
 	}
-	if err := cfg.resolveSources(r.root); err != nil {
+	if err := cfg.Resolve(r.root); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(r.root, 0o700); err != nil {
@@ -70,9 +70,9 @@ func (r *Registry) checkName(name string) error {
 	return nil
 }
 
-// resolveSources checks the sources and brings their paths and places into the
-// form that is kept.
-func (c *Config) resolveSources(root string) error {
+// Resolve checks the sources and brings their paths and places into the form
+// that is kept. root is the state root.
+func (c *Config) Resolve(root string) error {
 	if len(c.Sources) == 0 {
 		return Fail(CodeUsage, "create workspace: there is no source")
 	}

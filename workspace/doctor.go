@@ -47,11 +47,14 @@ func Doctor(stateRoot string) *DoctorResult {
 }
 
 func checkDevice() Check {
-	c := Check{Name: "/dev/fuse", Needed: true}
+	c := Check{Name: fuseDevice, Needed: true}
 	var st unix.Stat_t
-	if err := unix.Stat("/dev/fuse", &st); err != nil {
-		c.Detail = err.Error()
-		c.Mend = "sudo modprobe fuse; in a container, start it with --device /dev/fuse"
+	if err := unix.Stat(fuseDevice, &st); err != nil {
+		c.Detail, c.Mend = err.Error(), mendDevice
+		return c
+	}
+	if !isFuseDevice() {
+		c.Detail, c.Mend = "it is not the FUSE device", mendDevice
 		return c
 	}
 	c.OK, c.Detail = true, "there"
@@ -59,6 +62,19 @@ func checkDevice() Check {
 		c.Detail = fmt.Sprintf("there, but not open to this user (mode %04o): fusermount3 has to mount", st.Mode&0o7777)
 	}
 	return c
+}
+
+const (
+	fuseDevice = "/dev/fuse"
+	mendDevice = "sudo modprobe fuse; in a container, start it with --device /dev/fuse"
+)
+
+// isFuseDevice reports whether /dev/fuse is what its name says: character
+// device 10:229.
+func isFuseDevice() bool {
+	var st unix.Stat_t
+	err := unix.Stat(fuseDevice, &st)
+	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev == unix.Mkdev(10, 229)
 }
 
 func checkMounting() Check {

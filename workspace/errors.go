@@ -89,4 +89,9 @@ func AsError(err error) *Error {
 }
 
 // CodeOf returns the code of an error, CodeFailure where it has none.
-func CodeOf(err error) Code { return AsError(err).Code }
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	return AsError(err).Code
+}

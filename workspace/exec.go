@@ -164,11 +164,11 @@ func (w *Workspace) start(ctx context.Context, spec *exec.Spec, res *ExecResult)
 // takeBack undoes a command that failed.
 func (w *Workspace) takeBack(res *ExecResult) error {
 	_, err := w.Undo(context.Background(), &UndoRequest{What: fmt.Sprintf("exec:%d", res.Exec)})
-	if CodeOf(err) == CodeNothing && err != nil {
-		err = nil
+	if err != nil && CodeOf(err) != CodeNothing {
+		return err
 	}
-	res.RolledBack = err == nil
-	return err
+	res.RolledBack = true
+	return nil
 }
 
 // connect gives the command its streams.
@@ -301,6 +301,9 @@ func execError(err error) error {
 		}
 	}
 	out := Fail(code, "run command: %s", (&exec.Error{Layer: e.Layer, Message: e.Message}).Error())
+	if e.Layer == "namespaces" {
+		out = Fail(CodeEnvironment, "run command: no user namespace for the sandbox can be made: %s", e.Message)
+	}
 	out.Hint = e.Mend
 	return out
 }

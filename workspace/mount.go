@@ -54,12 +54,14 @@ func (w *Workspace) Mount(o MountOptions) error {
 // mountError gives the errors of mounting their codes and what to do.
 func mountError(dir string, err error) error {
 	switch {
+	case !isFuseDevice():
+		return Wrap(CodeEnvironment, err, "mount at %s: /dev/fuse is not the FUSE device", dir).At(dir).Hinted("%s", mendDevice)
 	case errors.Is(err, dev.ErrNoFusermount):
 		return Wrap(CodeEnvironment, err, "mount at %s", dir).At(dir).
 			Hinted("an ordinary user needs fusermount3 to mount: sudo apt-get install fuse3 (or your system's package of it); `winkfs run` may do without")
 	case errors.Is(err, dev.ErrNoDevice):
 		return Wrap(CodeEnvironment, err, "mount at %s", dir).At(dir).
-			Hinted("load the module: sudo modprobe fuse; in a container, start it with --device /dev/fuse")
+			Hinted("%s", mendDevice)
 	case errors.Is(err, dev.ErrPermission):
 		return Wrap(CodeEnvironment, err, "mount at %s", dir).At(dir).Hinted("`winkfs doctor` says what is missing; the mount point must be your own")
 	case errors.Is(err, dev.ErrMountPointBusy), errors.Is(err, dev.ErrMountPoint), errors.Is(err, dev.ErrBusy):

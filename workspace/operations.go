@@ -140,7 +140,7 @@ const (
 type DiffRequest struct {
 	From   string   `json:"from,omitempty"`
 	To     string   `json:"to,omitempty"`
-	Paths  []string `json:"paths,omitempty"`
+	Paths  PathList `json:"paths,omitempty"`
 	Exec   uint64   `json:"exec,omitempty"` // only what this command's records touched
 	Seq    uint64   `json:"seq,omitempty"`  // only what this record touched
 	Format string   `json:"format"`
@@ -163,7 +163,7 @@ func (s *DiffSummary) Any() bool { return s.Created+s.Modified+s.Deleted+s.Renam
 // UndoRequest names the command ("exec:3") or record ("42") to revert.
 type UndoRequest struct {
 	What   string   `json:"what"`
-	Paths  []string `json:"paths,omitempty"`
+	Paths  PathList `json:"paths,omitempty"`
 	DryRun bool     `json:"dry_run,omitempty"`
 }
 
@@ -175,13 +175,13 @@ type RedoRequest struct {
 // RollbackRequest names the point to return to.
 type RollbackRequest struct {
 	Point  string   `json:"point"`
-	Paths  []string `json:"paths,omitempty"`
+	Paths  PathList `json:"paths,omitempty"`
 	DryRun bool     `json:"dry_run,omitempty"`
 }
 
 // DiscardRequest names the paths whose changes are dropped; none means all.
 type DiscardRequest struct {
-	Paths  []string `json:"paths,omitempty"`
+	Paths  PathList `json:"paths,omitempty"`
 	DryRun bool     `json:"dry_run,omitempty"`
 }
 
@@ -231,7 +231,7 @@ type CheckpointInfo struct {
 
 // ApplyRequest asks for changes to be written to the sources.
 type ApplyRequest struct {
-	Paths  []string `json:"paths,omitempty"`
+	Paths  PathList `json:"paths,omitempty"`
 	DryRun bool     `json:"dry_run,omitempty"`
 }
 

@@ -14,9 +14,22 @@ import (
 )
 
 // checkStateRoot refuses sources that overlap the state root: the workspace
-// would see, and record, its own journal.
+// would see, and record, its own journal. A workspace over the mount of
+// another is refused, too: what it is based on would not lie still.
 func (c *Config) checkStateRoot(root string) error {
 	root = resolved(root)
+	mounts, err := dev.Mounts()
+	if err != nil {
+		return err
+	}
+	for _, s := range c.Sources {
+		for _, m := range mounts {
+			if within(s.Host, m.Dir) {
+				return overlap(s.Host, "the source lies in the mount of workspace %s", strings.TrimPrefix(m.Source, "winkfs:")).
+					Hinted("name that workspace's own source")
+			}
+		}
+	}
 	for _, s := range c.Sources {
 		switch {
 		case s.Host == root:
@@ -134,7 +147,7 @@ func Heal(dir string) (bool, error) {
 
 // CanOpenFuse reports whether this process may open /dev/fuse itself.
 func CanOpenFuse() bool {
-	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(fuseDevice, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}

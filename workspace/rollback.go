@@ -2,7 +2,9 @@ package workspace
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/winkfs/winkfs/fs/tree"
 	"github.com/winkfs/winkfs/journal"
@@ -97,7 +99,11 @@ func (w *Workspace) revertPaths(op journal.Op, point journal.Seq, paths pathSet,
 	if res.DryRun {
 		return nil
 	}
-	rec := &journal.Record{Op: op, Actor: w.person(), Note: &journal.Note{Point: point}, Changes: changes}
+	text, err := json.Marshal(map[string]any{"paths": paths})
+	if err != nil {
+		return fmt.Errorf("encode paths: %w", err)
+	}
+	rec := &journal.Record{Op: op, Actor: w.person(), Note: &journal.Note{Point: point, Text: string(text)}, Changes: changes}
 	seq, err := w.commitAt(now.Seq(), changedIDs(changed), rec)
 	if err != nil {
 		return err

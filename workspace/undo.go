@@ -149,16 +149,14 @@ func seqsOf(recs []*journal.Record) []journal.Seq {
 
 // undoneRecords says which records are reverted at the head.
 type undoneRecords struct {
-	by       map[journal.Seq]journal.Seq // record -> what reverted it
-	standing []journal.Seq               // undos, rollbacks and discards not taken back, oldest first
+	by       map[journal.Seq]journal.Seq   // record -> what reverted it
+	reverts  map[journal.Seq][]journal.Seq // record -> what it reverted
+	standing []journal.Seq                 // undos, rollbacks and discards not taken back, oldest first
 }
 
-// undone reads the history's own records. A rollback and a discard that name
-// no records revert all behind their point; those that were limited to some
-// paths are not told apart here, since undoing what is undone changes nothing.
+// undone reads the history's own records.
 func (w *Workspace) undone() (*undoneRecords, error) {
-	h := &undoneRecords{by: map[journal.Seq]journal.Seq{}}
-	reverts := map[journal.Seq][]journal.Seq{}
+	h := &undoneRecords{by: map[journal.Seq]journal.Seq{}, reverts: map[journal.Seq][]journal.Seq{}}
 	head := w.store.Head()
 	if head == 0 {
 		return h, nil
@@ -166,28 +164,40 @@ func (w *Workspace) undone() (*undoneRecords, error) {
 	err := w.store.Records(1, head, func(r *journal.Record) error {
 		switch r.Op {
 		case journal.OpUndo, journal.OpRollback, journal.OpDiscard:
-			h.take(r.Seq, r.Note, reverts)
+			h.take(r)
 			h.standing = append(h.standing, r.Seq)
 		case journal.OpRedo:
-			h.take(r.Seq, r.Note, reverts)
+			h.take(r)
 		}
 		return nil
 	})
 	return h, err
 }
 
-// take notes that the record at seq reverted others, and that what those had
-// reverted stands again.
-func (h *undoneRecords) take(seq journal.Seq, n *journal.Note, reverts map[journal.Seq][]journal.Seq) {
-	if n == nil {
+// take notes that a record reverted others, and that what those had reverted
+// stands again. A rollback or discard that is not limited to some paths
+// reverts all behind its point.
+func (h *undoneRecords) take(r *journal.Record) {
+	if r.Note == nil {
 		return
 	}
-	reverts[seq] = n.Undone
-	for _, s := range n.Undone {
-		h.by[s] = seq
-		for _, again := range reverts[s] {
+	reverted := r.Note.Undone
+	h.standing = slices.DeleteFunc(h.standing, func(s journal.Seq) bool { return slices.Contains(reverted, s) })
+	if r.Op == journal.OpRollback || r.Op == journal.OpDiscard {
+		if r.Note.Text != "" {
+			return
+		}
+		for s := r.Note.Point + 1; s < r.Seq; s++ {
+			reverted = append(reverted, s)
+		}
+	}
+	h.reverts[r.Seq] = reverted
+	for _, s := range reverted {
+		for _, again := range h.reverts[s] {
 			delete(h.by, again)
 		}
-		h.standing = slices.DeleteFunc(h.standing, func(x journal.Seq) bool { return x == s })
+	}
+	for _, s := range reverted {
+		h.by[s] = r.Seq
 	}
 }

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -18,7 +19,10 @@ type undoPlan struct {
 	now  *journal.State
 	head journal.Seq
 
-	merged  map[journal.NodeID]*mergedFile
+	merged  map[journal.NodeID]*mergedFile // by the node that gets the text
+	dropped map[journal.NodeID]bool        // nodes that a merge takes the place of
+	names   map[entryKey]bool              // names that stay as they are, since a merge was made behind them
+	refused []Conflict                     // merges that are not possible
 	changes []journal.Change
 	data    []journal.DataRef
 }
@@ -30,15 +34,19 @@ func (w *Workspace) planUndo(recs []*journal.Record) (*undoPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &undoPlan{w: w, recs: recs, now: now, head: now.Seq, merged: map[journal.NodeID]*mergedFile{}}
+	u := &undoPlan{w: w, recs: recs, now: now, head: now.Seq, merged: map[journal.NodeID]*mergedFile{}, dropped: map[journal.NodeID]bool{}, names: map[entryKey]bool{}}
 	changes, conflicts := journal.UndoSet(now, recs)
-	if files := contentConflicts(conflicts); len(files) > 0 {
-		if err := u.mergeFiles(files); err != nil {
+	later, err := u.others(recs[0].Seq, u.head)
+	if err != nil {
+		return nil, err
+	}
+	if len(later) > 0 {
+		if err := u.mergeFiles(contentConflicts(conflicts)); err != nil {
 			return nil, err
 		}
-		changes, conflicts = journal.UndoSet(now, u.withoutBytes())
+		changes, conflicts = journal.UndoSet(now, u.withoutMerged())
 	}
-	if len(conflicts) > 0 {
+	if len(conflicts)+len(u.refused) > 0 {
 		return nil, u.refuse(conflicts)
 	}
 	u.changes = changes
@@ -58,16 +66,18 @@ func contentConflicts(conflicts []journal.Conflict) []journal.NodeID {
 	return ids
 }
 
-// withoutBytes returns the records without what they did to the bytes of the
-// merged files.
-func (u *undoPlan) withoutBytes() []*journal.Record {
+// withoutMerged returns the records without what the merges undo in another
+// way.
+func (u *undoPlan) withoutMerged() []*journal.Record {
 	out := make([]*journal.Record, len(u.recs))
 	for i, r := range u.recs {
 		c := *r
 		c.Changes = nil
 		for _, ch := range r.Changes {
 			switch {
-			case ch.Content != nil && u.merged[ch.Content.ID] != nil:
+			case ch.Content != nil && (u.merged[ch.Content.ID] != nil || u.dropped[ch.Content.ID]):
+			case ch.Node != nil && u.dropped[ch.Node.ID]:
+			case ch.Entry != nil && u.names[entryKey{ch.Entry.Parent, ch.Entry.Name}]:
 			case ch.Node != nil && u.merged[ch.Node.ID] != nil:
 				c.Changes = append(c.Changes, journal.Change{Node: levelBytes(ch.Node)})
 			default:
@@ -121,7 +131,7 @@ func (u *undoPlan) addMerged() {
 
 // refuse makes the error that lists the conflicts by path.
 func (u *undoPlan) refuse(conflicts []journal.Conflict) error {
-	var list []Conflict
+	list := u.refused
 	for _, c := range conflicts {
 		reason := c.Reason
 		if c.Field != "" {
@@ -149,7 +159,7 @@ func (u *undoPlan) pathOf(c journal.Conflict) string {
 		}
 	}
 	if c.Name != "" {
-		return c.Name
+		return path.Join(u.pathOf(journal.Conflict{Node: c.Parent}), c.Name)
 	}
 	return fmt.Sprintf("node %d", c.Node)
 }

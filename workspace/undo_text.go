@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
+	"slices"
 	"time"
 
 	"github.com/winkfs/winkfs/diffview"
@@ -14,118 +16,166 @@ import (
 // mergedFile is a text with the undone lines taken out.
 type mergedFile struct {
 	text []byte
+	mode uint32 // permission bits to set; 0 = leave
 	data []journal.DataRef
 }
 
-// versions are a file's bytes before and after the undone records, and now. A
-// missing one doesn't differ from its neighbour.
+// versions are a file's states before and after the undone records, and now.
+// They may be three nodes: editors replace a file by renaming another over it.
 type versions struct{ before, after, now *tree.Item }
 
-// mergeFiles merges the files that can be merged. Those that can't are left
-// for UndoSet to report.
-func (u *undoPlan) mergeFiles(ids []journal.NodeID) error {
-	found, err := u.versions()
+// sameNode reports whether the file is one node throughout, so that UndoSet can
+// undo what is not about its bytes.
+func (v *versions) sameNode() bool {
+	return v.before.ID() == v.after.ID() && v.after.ID() == v.now.ID()
+}
+
+// mergeFiles merges the files that both the undone records and later ones
+// changed. wanted are those that are one node throughout and that UndoSet
+// can't undo by itself.
+func (u *undoPlan) mergeFiles(wanted []journal.NodeID) error {
+	found, now, err := u.versions()
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		m, err := mergeText(found[id])
+	for _, v := range found {
+		if v.sameNode() && !slices.Contains(wanted, v.now.ID()) {
+			continue
+		}
+		m, why, err := mergeText(v)
 		if err != nil {
 			return err
 		}
-		if m == nil {
-			continue
-		}
-		if len(m.text) > 0 {
-			ref, err := u.w.store.Put(m.text)
-			if err != nil {
-				return fmt.Errorf("store merged text: %w", err)
+		switch {
+		case m == nil && v.sameNode(): // UndoSet says why not
+		case m == nil:
+			u.refused = append(u.refused, Conflict{Path: v.now.Path, Reason: why})
+		default:
+			if err := u.accept(v, m, now); err != nil {
+				return err
 			}
-			m.data = []journal.DataRef{ref}
 		}
-		u.merged[id] = m
 	}
 	return nil
 }
 
-// versions finds the three versions of every file that differs between them.
-// The middle one is the state after the last undone record: what others wrote
-// in between shows there as if it were undone, too, so such files don't merge.
-func (u *undoPlan) versions() (map[journal.NodeID]*versions, error) {
-	first, last := u.recs[0].Seq, u.recs[len(u.recs)-1].Seq
-	mixed, err := u.writtenByOthers(first, last)
+// accept takes a merge into the plan.
+func (u *undoPlan) accept(v *versions, m *mergedFile, now *tree.View) error {
+	if len(m.text) > 0 {
+		ref, err := u.w.store.Put(m.text)
+		if err != nil {
+			return fmt.Errorf("store merged text: %w", err)
+		}
+		m.data = []journal.DataRef{ref}
+	}
+	u.merged[v.now.ID()] = m
+	if v.sameNode() {
+		return nil
+	}
+	parent, err := now.Find(path.Dir("/" + v.now.Path)[1:])
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("find directory of %s: %w", v.now.Path, err)
+	}
+	u.names[entryKey{parent.ID(), path.Base(v.now.Path)}] = true
+	u.dropped[v.before.ID()], u.dropped[v.after.ID()] = true, true
+	if was, is := v.before.Stat.Attr.Mode, v.now.Stat.Attr.Mode; was != v.after.Stat.Attr.Mode && is == v.after.Stat.Attr.Mode {
+		m.mode = was
+	}
+	return nil
+}
+
+// versions finds the files that the undone records changed and later ones
+// changed, too, under the same path. What others wrote between the undone
+// records shows in the middle version as if it were undone, so files that they
+// touched don't merge.
+func (u *undoPlan) versions() ([]*versions, *tree.View, error) {
+	first, last := u.recs[0].Seq, u.recs[len(u.recs)-1].Seq
+	between, err := u.others(first, last)
+	if err != nil {
+		return nil, nil, err
 	}
 	var views [3]*tree.View
 	for i, seq := range []journal.Seq{first - 1, last, u.head} {
 		if views[i], err = u.w.tree.At(seq); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	undone, err := tree.Changes(views[0], views[1])
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	later, err := tree.Changes(views[1], views[2])
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	found := map[journal.NodeID]*versions{}
-	for _, c := range undone {
-		if c.Old != nil && c.New != nil && !mixed[c.New.ID()] {
-			found[c.New.ID()] = &versions{before: c.Old, after: c.New, now: c.New}
+	found := map[string]*versions{}
+	for _, c := range u.touched().only(undone) {
+		if inPlace(c) && !between[c.New.ID()] {
+			found[c.New.Path] = &versions{before: c.Old, after: c.New}
 		}
 	}
+	var out []*versions
 	for _, c := range later {
-		if c.Old != nil && c.New != nil && found[c.New.ID()] != nil {
-			found[c.New.ID()].now = c.New
+		if v := found[c.Path()]; v != nil && inPlace(c) {
+			v.now = c.New
+			out = append(out, v)
 		}
 	}
-	return found, nil
+	return out, views[2], nil
 }
 
-// writtenByOthers returns the files that records between the undone ones wrote
-// to.
-func (u *undoPlan) writtenByOthers(first, last journal.Seq) (map[journal.NodeID]bool, error) {
+// inPlace reports whether a change is about one path that is a regular file on
+// both sides.
+func inPlace(c tree.Changed) bool {
+	return c.Old != nil && c.New != nil && c.Old.Path == c.New.Path && isRegular(c.Old.Stat.Attr.Mode) && isRegular(c.New.Stat.Attr.Mode)
+}
+
+func (u *undoPlan) touched() *touched {
+	t := &touched{nodes: map[journal.NodeID]bool{}, names: map[entryKey]bool{}}
+	for _, r := range u.recs {
+		_ = t.add(r)
+	}
+	return t
+}
+
+// others returns the nodes that records of the range touched that are not
+// undone.
+func (u *undoPlan) others(first, last journal.Seq) (map[journal.NodeID]bool, error) {
 	undone := map[journal.Seq]bool{}
 	for _, r := range u.recs {
 		undone[r.Seq] = true
 	}
-	mixed := map[journal.NodeID]bool{}
+	ids := map[journal.NodeID]bool{}
 	err := u.w.store.Records(first, last, func(r *journal.Record) error {
 		if !undone[r.Seq] {
 			for id := range nodesOf(r) {
-				mixed[id] = true
+				ids[id] = true
 			}
 		}
 		return nil
 	})
-	return mixed, err
+	return ids, err
 }
 
-// mergeText takes the undone lines out of a text that went on changing; nil
-// when that is not possible.
-func mergeText(v *versions) (*mergedFile, error) {
-	if v == nil {
-		return nil, nil
-	}
+// mergeText takes the undone lines out of a text that went on changing. Where
+// that is not possible it says why.
+func mergeText(v *versions) (*mergedFile, string, error) {
 	var text [3][]byte
 	for i, it := range []*tree.Item{v.after, v.now, v.before} {
 		b, err := readText(it)
 		if errors.Is(err, errNotText) {
-			return nil, nil
+			return nil, "it was written later, too, and is not text", nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		text[i] = b
 	}
 	m := diffview.Merge(text[0], text[1], text[2])
-	if len(m.Conflicts) > 0 {
-		return nil, nil
+	if n := len(m.Conflicts); n > 0 {
+		return nil, fmt.Sprintf("%d place(s) of it were changed later, too", n), nil
 	}
-	return &mergedFile{text: m.Text}, nil
+	return &mergedFile{text: m.Text}, "", nil
 }
 
 var errNotText = errors.New("not text")
@@ -148,6 +198,9 @@ func readText(it *tree.Item) ([]byte, error) {
 func (m *mergedFile) node(n *journal.Node) *journal.Node {
 	n = n.Clone()
 	n.Own, n.OwnContent, n.Attr.Size = true, true, uint64(len(m.text))
+	if m.mode != 0 {
+		n.Attr.Mode = m.mode
+	}
 	n.Attr.Mtime = journal.Timespec(time.Now().UnixNano())
 	n.Attr.Ctime = n.Attr.Mtime
 	return n

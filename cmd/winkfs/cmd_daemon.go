@@ -82,7 +82,7 @@ func (e *env) startServing(d daemonSpec, log *slog.Logger) (*workspace.Workspace
 			return nil, nil, err
 		}
 	}
-	ws, err := workspace.Open(d.entry, workspace.OpenOptions{Mode: workspace.ReadWrite, Logger: log, OnWrite: faults(e)})
+	ws, err := workspace.Open(d.entry, workspace.OpenOptions{Mode: workspace.Serving, Logger: log, OnWrite: faults(e)})
 	if err != nil {
 		return nil, nil, err
 	}

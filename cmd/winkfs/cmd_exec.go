@@ -137,10 +137,22 @@ func (e *env) input(name string, capture bool) (io.Reader, error) {
 
 // execIn runs the request in a workspace with the process's own streams.
 func (e *env) execIn(ctx context.Context, ref string, req *workspace.ExecRequest, stdin io.Reader) (*workspace.ExecResult, error) {
+	begun := ctx
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	signals, stop := relaySignals(cancel)
 	defer stop()
+	if err := begun.Err(); err != nil {
+		return nil, err // interrupted before the command could have heard of it
+	}
+	if f, ok := stdin.(*os.File); ok {
+		r, err := newStoppableReader(f)
+		if err != nil {
+			return nil, err
+		}
+		defer r.stop()
+		stdin = r
+	}
 	var res *workspace.ExecResult
 	err := e.withWorkspace(ctx, ref, workspace.ReadWrite, func(ops workspace.Operations) (err error) {
 		s := &workspace.Streams{Stdin: stdin, Stdout: e.stdout, Stderr: e.stderr, Signals: signals}

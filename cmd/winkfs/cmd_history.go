@@ -16,7 +16,7 @@ type historyOptions struct {
 }
 
 func (o *historyOptions) flags(e *env) []cli.Flag {
-	return []cli.Flag{workspaceFlag(&o.workspace), jsonFlag(e), dryRunFlag(&o.dryRun)}
+	return []cli.Flag{workspaceFlag(&o.workspace), jsonFlag(e), dryRunFlag(&o.dryRun), yesFlag(&o.yes)}
 }
 
 func newRollbackCommand(e *env) *cli.Command {
@@ -72,7 +72,7 @@ func newDiscardCommand(e *env) *cli.Command {
 	var o historyOptions
 	return &cli.Command{
 		Name: "discard", Usage: "drop changes; the journal keeps them", ArgsUsage: "[PATH...]",
-		Flags: append(o.flags(e), yesFlag(&o.yes)),
+		Flags: o.flags(e),
 		Action: func(c *cli.Context) error {
 			if !o.dryRun {
 				if err := e.confirm(o.yes, discardQuestion(c.Args().Slice())); err != nil {

@@ -149,6 +149,9 @@ func (e *env) mountable(o mountOptions, source, mountpoint string) (entry *works
 	if len(cfg.Sources) == 0 {
 		return nil, false, usage("nothing to mount: name a SOURCE, -w WORKSPACE, --mount or --config with sandbox.paths")
 	}
+	if err := cfg.Resolve(reg.Root()); err != nil {
+		return nil, false, err
+	}
 	if err := workspace.CheckMount(reg.Root(), cfg, mountpoint); err != nil {
 		return nil, false, err
 	}

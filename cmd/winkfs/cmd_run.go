@@ -54,6 +54,7 @@ func runRun(ctx context.Context, e *env, o runOptions, req *workspace.ExecReques
 	if err != nil {
 		return err
 	}
+	begun := ctx
 	ctx = context.WithoutCancel(ctx)
 	if err := e.spawnForRun(ctx, entry); err != nil {
 		return errors.Join(&sandboxError{err}, workspace.Remove(entry))
@@ -68,7 +69,7 @@ func runRun(ctx context.Context, e *env, o runOptions, req *workspace.ExecReques
 	if req.Capture {
 		stdin = nil
 	}
-	res, err := e.execRun(ctx, entry, req, stdin)
+	res, err := e.execRun(begun, entry, req, stdin)
 	if err != nil {
 		return errors.Join(&sandboxError{err}, e.abandonRun(ctx, entry))
 	}

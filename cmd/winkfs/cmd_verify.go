@@ -11,25 +11,33 @@ import (
 
 func newVerifyCommand(e *env) *cli.Command {
 	var ref string
+	var repair bool
 	return &cli.Command{
 		Name: "verify", Usage: "check the journal, its hash chain and its contents", ArgsUsage: "[WORKSPACE]",
-		Flags: []cli.Flag{workspaceFlag(&ref), jsonFlag(e)},
+		Flags: []cli.Flag{
+			workspaceFlag(&ref), jsonFlag(e),
+			&cli.BoolFlag{Name: "repair", Usage: "rebuild the database from the log; the old one is kept beside it", Destination: &repair},
+		},
 		Action: func(c *cli.Context) error {
 			name, err := oneWorkspace(c, ref)
 			if err != nil {
 				return err
 			}
-			return runVerify(c.Context, e, name)
+			return runVerify(c.Context, e, name, repair)
 		},
 	}
 }
 
-func runVerify(_ context.Context, e *env, ref string) error {
+func runVerify(_ context.Context, e *env, ref string, repair bool) error {
 	entry, err := e.find(ref)
 	if err != nil {
 		return err
 	}
-	res, err := workspace.Verify(entry)
+	check := workspace.Verify
+	if repair {
+		check = workspace.Repair
+	}
+	res, err := check(entry)
 	if err != nil {
 		return err
 	}
@@ -44,7 +52,7 @@ func runVerify(_ context.Context, e *env, ref string) error {
 		}
 	}
 	if !res.Clean {
-		return workspace.Fail(workspace.CodeCorrupt, "verify: %d problem(s) in workspace %s", len(res.Problems), entry.ID)
+		return workspace.Fail(workspace.CodeCorrupt, "verify: the journal of workspace %s is damaged: %d problem(s)", entry.ID, len(res.Problems))
 	}
 	e.note("clean")
 	return nil

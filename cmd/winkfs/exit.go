@@ -50,10 +50,10 @@ func exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &status):
 		return int(status)
-	case errors.As(err, &sandbox):
-		return sandboxCode(workspace.CodeOf(err))
 	case errors.Is(err, context.Canceled):
 		return exitSignal + 2
+	case errors.As(err, &sandbox):
+		return sandboxCode(workspace.CodeOf(err))
 	}
 	return plainCode(workspace.CodeOf(err))
 }

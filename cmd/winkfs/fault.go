@@ -9,9 +9,9 @@ import (
 )
 
 // faults returns what kills the daemon at its k-th write to disk, for the crash
-// tests: k is WINKFS_CRASH_AT. Without it, nil.
+// tests: k is WINKFS_CRASH_AT_WRITE. Without it, nil.
 func faults(e *env) func(string) {
-	k, err := strconv.ParseInt(e.getenv("WINKFS_CRASH_AT"), 10, 64)
+	k, err := strconv.ParseInt(e.getenv("WINKFS_CRASH_AT_WRITE"), 10, 64)
 	if err != nil || k <= 0 {
 		return nil
 	}

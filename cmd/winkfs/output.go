@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	osexec "os/exec"
+	"os/signal"
 	"strings"
 
 	"github.com/winkfs/winkfs/diffview"
@@ -122,14 +123,35 @@ func isYes(answer string) bool {
 	return false
 }
 
-// ask prints a question on standard error and reads one line of the answer. It
-// reads byte by byte, so that nothing behind the line is lost.
+// ask prints a question on standard error and reads one line of the answer.
+// The end of input and Ctrl-C are errors. It reads byte by byte, so that
+// nothing behind the line is lost.
 func (e *env) ask(question string) (string, error) {
 	fmt.Fprint(e.stderr, question)
+	r, err := newStoppableReader(e.stdin)
+	if err != nil {
+		return "", err
+	}
+	interrupt := make(chan os.Signal, 1)
+	signal.Notify(interrupt, os.Interrupt)
+	answered := make(chan struct{})
+	go func() {
+		select {
+		case <-interrupt:
+		case <-answered:
+		}
+		r.stop()
+	}()
+	defer close(answered)
+	defer signal.Stop(interrupt)
+	return readLine(r)
+}
+
+func readLine(r io.Reader) (string, error) {
 	var line []byte
 	var b [1]byte
 	for {
-		n, err := e.stdin.Read(b[:])
+		n, err := r.Read(b[:])
 		if n == 1 && b[0] == '\n' {
 			return string(line), nil
 		}

@@ -141,6 +141,7 @@ func (r *review) applyAsked(ctx context.Context) (bool, error) {
 func (r *review) apply(ctx context.Context) (bool, error) {
 	res, err := r.ops.Apply(ctx, &workspace.ApplyRequest{})
 	if err != nil {
+		r.kept()
 		return false, err
 	}
 	r.e.note("Applied %d change(s).", res.Count())
@@ -157,6 +158,7 @@ func (r *review) discard(ctx context.Context, _ *changeSummary) (bool, error) {
 		return false, err
 	}
 	r.e.note("Changes discarded.")
+	r.e.note("(winkfs redo -w %s brings them back)", shown(r.entry))
 	return false, nil
 }
 

@@ -69,6 +69,9 @@ func (c *Conn) open(cfg *Config, fsys fuse.RawFileSystem) error {
 	}
 	c.note(idmap)
 	c.queue = newQueue(fd, cfg.Logger)
+	if cfg.Prepare != nil {
+		cfg.Prepare(c.queue)
+	}
 	c.loop = loop{fd: fd, srv: srv, log: cfg.Logger}
 	if err := c.loop.start(); err != nil {
 		unix.Close(fd)

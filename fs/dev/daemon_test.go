@@ -37,6 +37,12 @@ func TestMain(m *testing.M) {
 func daemonMain(dir string) int {
 	method, _ := strconv.Atoi(os.Getenv(envMethod))
 	opts := os.Getenv(envOpts)
+	if strings.Contains(opts, "heal") {
+		if _, err := Heal(dir); err != nil {
+			fmt.Println("error:", err)
+			return 1
+		}
+	}
 	fsys := newMemfs()
 	c, err := Mount(Config{
 		Dir: dir, ID: "test", Method: Method(method), Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
@@ -53,6 +59,10 @@ func daemonMain(dir string) int {
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, unix.SIGTERM)
 	fmt.Printf("ready caps=%#x idmap=%v degraded=%q init=%d\n", c.caps, c.IDMap(), c.Degraded(), len(c.InitRequest()))
+	if strings.Contains(opts, "cat") { // read from inside the namespace
+		out, err := osexec.Command("cat", dir+"/hello").Output()
+		fmt.Printf("cat: %q %v\n", out, err)
+	}
 	for {
 		select {
 		case <-c.Done():
@@ -154,6 +164,25 @@ func need(t *testing.T, what string, have bool) {
 func needFuse(t *testing.T) {
 	t.Helper()
 	need(t, "fuse", canMount() && unix.Access(devicePath, unix.R_OK|unix.W_OK) == nil)
+}
+
+// needUserns skips where root can't make a user namespace.
+func needUserns(t *testing.T) {
+	t.Helper()
+	cmd := osexec.Command("true")
+	cmd.SysProcAttr = asNamespaceRoot()
+	need(t, "userns", cmd.Run() == nil)
+}
+
+// asNamespaceRoot makes a process root of a user namespace of its own, in which
+// it is nobody outside.
+func asNamespaceRoot() *syscall.SysProcAttr {
+	nobody := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 65534, Size: 1}}
+	return &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings: nobody, GidMappings: nobody,
+		Credential: &syscall.Credential{NoSetGroups: true},
+	}
 }
 
 // asUser runs the daemon as nobody, and where users may not open the device

@@ -73,5 +73,16 @@
 //
 // The descriptor is read by ordinary blocking read(2) calls that the Go
 // scheduler knows of. A raw system call would save it some work, but a thread
-// in one can't be stopped for the garbage collector and keeps its processor.
+// in one can't be stopped for the garbage collector: a daemon that read so came
+// to a standstill within seconds. Raw writes of replies, and locking the reader
+// to its thread, made no difference that could be told from noise.
+//
+// # Using the mount from the process that serves it
+//
+// System calls that the scheduler knows of (those of os and x/sys/unix) may
+// touch the mount from any goroutine but a handler's. Starting a process may
+// not: between fork and exec the parent's thread waits without giving up its
+// processor. So os/exec with a program, a working directory or a root inside
+// the mount can hang the daemon; a child that goes there after it was executed
+// is fine.
 package dev

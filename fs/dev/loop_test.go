@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	osexec "os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -69,6 +70,39 @@ func TestStuckOperations(t *testing.T) {
 		}
 	}
 	exercise(t, dir)
+}
+
+// TestInterrupt signals clients that wait for a stuck operation. The kernel
+// asks for an interrupt once; the loop goes on, the clients wait, and they get
+// their signal with the answer.
+func TestInterrupt(t *testing.T) {
+	needFuse(t)
+	dir := t.TempDir()
+	d := start(t, dir, MethodAuto, "", nil)
+	var clients []*osexec.Cmd
+	for i := range 3 {
+		name := filepath.Join(dir, fmt.Sprintf("stuck%d", i))
+		if err := unix.Mknod(name, unix.S_IFREG|0o644, 0); err != nil {
+			t.Fatal(err)
+		}
+		c := osexec.Command("sh", "-c", `echo x >"$0"`, name)
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		clients = append(clients, c)
+	}
+	time.Sleep(50 * time.Millisecond)
+	for _, c := range clients {
+		_ = c.Process.Signal(unix.SIGTERM)
+	}
+	time.Sleep(10 * time.Millisecond)
+	exercise(t, dir)
+	d.tell("release")
+	for _, c := range clients {
+		if err := c.Wait(); err == nil {
+			t.Error("the signal was lost")
+		}
+	}
 }
 
 func TestPanicIsEIO(t *testing.T) {

@@ -113,6 +113,12 @@ func (m *memfs) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *f
 	return m.entry(m.put(name, nil), &out.EntryOut)
 }
 
+func (m *memfs) Mknod(_ <-chan struct{}, in *fuse.MknodIn, name string, out *fuse.EntryOut) fuse.Status {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.entry(m.put(name, nil), out)
+}
+
 func (m *memfs) Unlink(_ <-chan struct{}, h *fuse.InHeader, name string) fuse.Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()

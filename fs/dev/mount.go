@@ -37,6 +37,9 @@ type Config struct {
 	NoIDMap bool
 	Method  Method
 	Logger  *slog.Logger // must be set
+	// Prepare, if set, gets the queue before the first request is served, so
+	// that no change goes untold.
+	Prepare func(*Queue)
 }
 
 // mounted is a mount that nobody serves yet.

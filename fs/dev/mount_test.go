@@ -193,6 +193,21 @@ func TestMountAsUser(t *testing.T) {
 	}
 }
 
+// TestHealAsUser: a user takes away the own dead mount by fusermount3.
+func TestHealAsUser(t *testing.T) {
+	needFuse(t)
+	if _, err := fusermountPath(); err != nil {
+		need(t, "fuse", false)
+	}
+	dir, how := userDir(t), asUser(t)
+	d := start(t, dir, MethodFusermount, "", how)
+	d.kill()
+	start(t, dir, MethodFusermount, "heal", how)
+	if out, err := userCat(t, filepath.Join(dir, "hello")); err != nil || out != "hello world\n" {
+		t.Errorf("cat: %q, %v", out, err)
+	}
+}
+
 func userCat(t *testing.T, path string) (string, error) {
 	t.Helper()
 	cmd := osexec.Command("cat", path)
@@ -219,16 +234,13 @@ func TestUserMayNotOpenDevice(t *testing.T) {
 
 func TestMountInUserNamespace(t *testing.T) {
 	needFuse(t)
+	needUserns(t)
 	dir := userDir(t)
 	openToUsers(t)
-	d := launch(t, dir, MethodAuto, "other", func(c *osexec.Cmd) {
-		c.SysProcAttr = &syscall.SysProcAttr{
-			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 65534, Size: 1}},
-			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 65534, Size: 1}},
-		}
-	})
-	need(t, "userns", strings.HasPrefix(d.ready, "ready"))
+	d := start(t, dir, MethodAuto, "other,cat", func(c *osexec.Cmd) { c.SysProcAttr = asNamespaceRoot() })
+	if got := d.line(); got != `cat: "hello world\n" <nil>` {
+		t.Error(got)
+	}
 	if e, _ := top(dir); e != nil {
 		t.Errorf("the mount shows outside: %+v", e)
 	}

@@ -2,10 +2,13 @@ package harness
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Foreground is a workspace whose daemon is the test's own child, so that the
@@ -51,17 +54,29 @@ func (w *Workspace) Foreground(env []string, args ...string) (*Foreground, error
 		close(exited)
 	}()
 	deadline := time.After(30 * time.Second)
-	for !Usable(w.Mount) {
+	for !w.serving() {
 		select {
 		case err := <-exited:
 			return f, fmt.Errorf("daemon ended before the mount was usable: %w\n%s", orEnded(err), f.log)
 		case <-deadline:
+			cmd.Process.Signal(unix.SIGQUIT)
+			time.Sleep(time.Second)
 			cmd.Process.Kill()
 			return f, fmt.Errorf("mount is not usable after 30 s\n%s", f.log)
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
 	return f, nil
+}
+
+// serving reports whether the mount answers and the daemon takes commands.
+func (w *Workspace) serving() bool {
+	if !Usable(w.Mount) {
+		return false
+	}
+	var s Status
+	r := w.Run("status", "-w", w.Mount, "--json")
+	return r.Code == 0 && json.Unmarshal([]byte(r.Stdout), &s) == nil && s.Mounted
 }
 
 func orEnded(err error) error {
@@ -71,8 +86,24 @@ func orEnded(err error) error {
 	return err
 }
 
-// Exited returns a channel that is closed when the daemon has ended.
-func (f *Foreground) Exited() <-chan error { return f.exited }
+// Wait waits until the daemon has ended and returns how. One that does not end
+// within a minute is made to print its goroutines, and the test fails.
+func (f *Foreground) Wait() error {
+	f.t.Helper()
+	select {
+	case err := <-f.exited:
+		return err
+	case <-time.After(time.Minute):
+	}
+	f.daemon.Process.Signal(unix.SIGQUIT)
+	select {
+	case <-f.exited:
+	case <-time.After(5 * time.Second):
+		f.daemon.Process.Kill()
+	}
+	f.t.Fatalf("the daemon does not end\n%s", f.log)
+	return nil
+}
 
 // Log returns what the daemon printed.
 func (f *Foreground) Log() string { return f.log.String() }

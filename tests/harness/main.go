@@ -7,7 +7,9 @@ import (
 	osexec "os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -68,7 +70,9 @@ func rerun(name string) error {
 		return fmt.Errorf("stage test files: %w", err)
 	}
 	fmt.Printf("again as %s\n", name)
-	cmd := osexec.Command(filepath.Join(dir, "test"), os.Args[1:]...)
+	// The log that go test keeps of opened files is root's.
+	args := slices.DeleteFunc(slices.Clone(os.Args[1:]), func(a string) bool { return strings.HasPrefix(a, "-test.testlogfile=") })
+	cmd := osexec.Command(filepath.Join(dir, "test"), args...)
 	cmd.Dir = filepath.Join(dir, "repo", "package")
 	cmd.Env = env
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr

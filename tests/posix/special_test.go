@@ -1,6 +1,7 @@
 package posix
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -16,6 +17,7 @@ var specialCases = map[string]func(t *testing.T, dir string){
 	"ExecuteFile":   executeFile,
 	"BusyText":      busyText,
 	"RecordLocks":   recordLocks,
+	"ProcessLocks":  locksOfProcesses,
 	"FileLocks":     fileLocks,
 	"NoDeviceNodes": noDeviceNodes,
 }
@@ -94,6 +96,32 @@ func recordLocks(t *testing.T, dir string) {
 	fails(t, "overlap", unix.FcntlFlock(b.Fd(), unix.F_OFD_SETLK, &lock), unix.EAGAIN)
 	lock.Start = 20
 	check(t, unix.FcntlFlock(b.Fd(), unix.F_OFD_SETLK, &lock))
+}
+
+// lockHolder, set in the environment, makes this binary try to lock the file
+// that it names and print what came of it.
+const lockHolder = "WINKFS_TEST_LOCK"
+
+// locksOfProcesses locks from two processes.
+func locksOfProcesses(t *testing.T, dir string) {
+	f := create(t, dir+"/f")
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Len: 10}
+	check(t, unix.FcntlFlock(f.Fd(), unix.F_SETLK, &lock))
+	cmd := osexec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), lockHolder+"="+dir+"/f")
+	out, err := cmd.Output()
+	check(t, err)
+	equal(t, "another process", string(out), unix.EAGAIN.Error())
+}
+
+// tryLock is what the other process does.
+func tryLock(path string) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err == nil {
+		lock := unix.Flock_t{Type: unix.F_RDLCK, Start: 5, Len: 1}
+		err = unix.FcntlFlock(f.Fd(), unix.F_SETLK, &lock)
+	}
+	fmt.Print(err)
 }
 
 func fileLocks(t *testing.T, dir string) {
