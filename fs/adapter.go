@@ -2,6 +2,7 @@ package fs
 
 import (
 	"log/slog"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -65,8 +66,22 @@ func encodeAttr(out *fuse.Attr, s *tree.Stat) {
 	out.Mtime, out.Mtimensec = split(at.Mtime)
 	out.Ctime, out.Ctimensec = split(at.Ctime)
 	out.Mode, out.Nlink, out.Rdev = at.Mode, at.Nlink, at.Rdev
-	out.Uid, out.Gid = at.UID, at.GID
+	out.Uid, out.Gid = shown(at.UID, selfUID), shown(at.GID, selfGID)
 	out.Blksize = s.Blksize
+}
+
+// The daemon's own ids, as its user namespace has them.
+var selfUID, selfGID = uint32(os.Geteuid()), uint32(os.Getegid())
+
+// shown returns the id that the kernel is told. An owner that is not known,
+// since the daemon's user namespace does not map it, becomes the daemon's own:
+// told the overflow id, the kernel would refuse every write to the file
+// (HAS_UNMAPPED_ID in inode_permission).
+func shown(id, self uint32) uint32 {
+	if id == tree.NoID {
+		return self
+	}
+	return id
 }
 
 // split returns a time as seconds, negative before 1970, and nanoseconds,

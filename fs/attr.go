@@ -92,7 +92,7 @@ func (a *adapter) Statx(_ <-chan struct{}, in *fuse.StatxIn, out *fuse.StatxOut)
 func encodeStatx(out *fuse.Statx, s *tree.Stat) {
 	at := &s.Attr
 	out.Mask, out.Blksize, out.Nlink = statxMask, s.Blksize, at.Nlink
-	out.Uid, out.Gid, out.Mode = at.UID, at.GID, uint16(at.Mode)
+	out.Uid, out.Gid, out.Mode = shown(at.UID, selfUID), shown(at.GID, selfGID), uint16(at.Mode)
 	out.Ino, out.Size, out.Blocks = uint64(s.ID), at.Size, s.Blocks
 	out.Atime.Sec, out.Atime.Nsec = split(at.Atime)
 	out.Btime.Sec, out.Btime.Nsec = split(at.Btime)

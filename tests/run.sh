@@ -14,7 +14,7 @@ clean() {
 }
 trap clean EXIT
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+say() { printf '\n=== %s\n' "$*"; }
 show() { printf '$ winkfs %s\n' "$*"; "$winkfs" "$@"; }
 fail() { echo "FAILED: $*" >&2; exit 1; }
 

@@ -10,7 +10,8 @@ if [ "$(id -u)" = 0 ] && [ -n "${WINKFS_TEST_USER:-}" ]; then
   # The repository and its binary may lie where the user may not look.
   dir=$(mktemp -d)
   trap 'rm -rf "$dir"' EXIT
-  cp "$bin" "$here/run.sh" "$dir"
+  cp "$bin" "$dir/winkfs"
+  cp "$here/run.sh" "$dir"
   install -d -o "$WINKFS_TEST_USER" "$dir/home"
   chmod 755 "$dir"
   cd "$dir"

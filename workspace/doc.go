@@ -29,6 +29,23 @@
 // Keys of the configuration that would restrict something and that this
 // version doesn't enforce are refused at creation, never ignored.
 //
+// A rollback or discard of the whole workspace records only the point that it
+// returned to: that it reverted everything behind it follows from that, and
+// the list would grow with the history. One that is limited to some paths says
+// so in its note. Redo takes back the last undo, rollback or discard that
+// stands, and later work stays, as with undo.
+//
+// Undo merges text by path where an editor replaced the file by renaming
+// another over it (sed -i does): to the people who ask for the undo it is the
+// same file. UndoSet, which goes by node, decides all else.
+//
+// Apply makes the applied state the origin of its nodes, so that the next
+// apply compares with that. A rename is applied as a removal and a creation.
+//
+// A directory counts as the source of one workspace however often it is
+// mounted at the same place: `mount SOURCE MOUNTPOINT` goes on with the
+// workspace that was mounted there over it, which is what fstab needs.
+//
 // The daemon's view of the mount is written to runtime.json, which is advice
 // only: whether a daemon lives is decided by connecting to its socket.
 package workspace

@@ -103,7 +103,7 @@ func (w *Workspace) build(low *lower.FS, sources []tree.Source) error {
 	w.nextExec = w.state.NextExec
 	cfg := tree.Config{
 		Store: w.store, State: w.state, Lower: low, Sources: sources, StateDir: w.entry.Dir,
-		Logger: w.log, ReadOnly: w.mode == ReadOnly,
+		Logger: w.log, ReadOnly: w.mode == ReadOnly, Decider: newDecider(w.cfg),
 	}
 	if w.mode == Serving {
 		w.actors = actor.New()

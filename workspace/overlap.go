@@ -5,6 +5,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -170,14 +171,16 @@ func HasFusermount() bool {
 
 // Resume returns the workspace that goes on when this configuration is mounted
 // there: the one of the same name, or the one that was mounted there before
-// over the same sources. nil means that a new one is to be made.
-func (r *Registry) Resume(cfg *Config, mountpoint string) (*Entry, error) {
+// over the same sources. nil means that a new one is to be made. explicit says
+// that the configuration was read from a file; one that differs from the frozen
+// one is then refused, as it would not take effect.
+func (r *Registry) Resume(cfg *Config, mountpoint string, explicit bool) (*Entry, error) {
 	all, err := r.List()
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range slices.Backward(all) {
-		if e.Config == nil {
+		if e.Config == nil || e.Config.Ephemeral != cfg.Ephemeral {
 			continue
 		}
 		named := cfg.Name != "" && e.Name() == cfg.Name
@@ -191,6 +194,10 @@ func (r *Registry) Resume(cfg *Config, mountpoint string) (*Entry, error) {
 					Hinted("choose another name, or go on with it: winkfs mount -w %s %s", cfg.Name, mountpoint)
 			}
 			continue
+		}
+		if explicit && !reflect.DeepEqual(e.Config.Exec, cfg.Exec) {
+			return nil, Fail(CodeUsage, "mount workspace %s: its configuration was frozen when it was made, and differs from the one given", e.ID).
+				Hinted("go on with the frozen one: winkfs mount -w %s %s; or make another workspace by --name", e.ID, mountpoint)
 		}
 		return e, nil
 	}

@@ -143,7 +143,7 @@ func (e *env) mountable(o mountOptions, source, mountpoint string) (entry *works
 	if err != nil {
 		return nil, false, err
 	}
-	if entry, err := reg.Resume(cfg, mountpoint); entry != nil || err != nil {
+	if entry, err := reg.Resume(cfg, mountpoint, o.config != ""); entry != nil || err != nil {
 		return entry, false, err
 	}
 	if len(cfg.Sources) == 0 {

@@ -58,7 +58,8 @@ func (r *review) decide(ctx context.Context) (remove bool, err error) {
 		r.e.note("[Sandbox] No filesystem changes made.")
 		return true, nil
 	case r.options.apply:
-		return r.apply(ctx)
+		_, err := r.apply(ctx)
+		return false, err
 	case r.options.discard:
 		return r.discard(ctx, sum)
 	}
@@ -112,7 +113,7 @@ func (r *review) prompt(ctx context.Context, sum *changeSummary) (remove bool, e
 			fmt.Fprintln(r.e.stderr, "Please answer r, a, s or d.")
 		}
 		if done {
-			return true, nil
+			return false, nil
 		}
 		if err != nil {
 			printError(r.e.stderr, err, false)
@@ -138,7 +139,9 @@ func (r *review) applyAsked(ctx context.Context) (bool, error) {
 	return r.apply(ctx)
 }
 
-func (r *review) apply(ctx context.Context) (bool, error) {
+// apply writes the changes to the source. The workspace stays, as it holds what
+// an apply replaced. settled reports whether there is nothing left to decide.
+func (r *review) apply(ctx context.Context) (settled bool, err error) {
 	res, err := r.ops.Apply(ctx, &workspace.ApplyRequest{})
 	if err != nil {
 		r.kept()

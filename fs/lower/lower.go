@@ -19,13 +19,14 @@ var (
 
 // FS is a set of source directories. Safe for concurrent use.
 type FS struct {
-	cache *fdCache
-	roots []*Dir // by source number - 1
+	cache   *fdCache
+	roots   []*Dir // by source number - 1
+	partial bool   // see partialIDs; immutable
 }
 
 // New returns an FS without sources that keeps at most maxFDs descriptors open.
 func New(maxFDs int) *FS {
-	return &FS{cache: newFDCache(maxFDs)}
+	return &FS{cache: newFDCache(maxFDs), partial: partialIDs()}
 }
 
 // Add takes a source directory by descriptor, which it owns from then on, and

@@ -218,7 +218,7 @@ func equal(a, b Item) (bool, error) {
 		return true, nil
 	}
 	x, y := a.Stat.Attr, b.Stat.Attr
-	if x.Mode != y.Mode || x.UID != y.UID || x.GID != y.GID {
+	if x.Mode != y.Mode || !sameID(x.UID, y.UID) || !sameID(x.GID, y.GID) {
 		return false, nil
 	}
 	xa, err := a.Xattrs()
@@ -237,6 +237,9 @@ func equal(a, b Item) (bool, error) {
 	}
 	return true, nil
 }
+
+// sameID compares owners; one that is not known is no difference.
+func sameID(a, b uint32) bool { return a == b || a == NoID || b == NoID }
 
 func sameTarget(a, b Item) (bool, error) {
 	ta, err := a.Readlink()

@@ -1,10 +1,14 @@
 package tree
 
-import "github.com/winkfs/winkfs/journal"
+import (
+	"github.com/winkfs/winkfs/fs/lower"
+	"github.com/winkfs/winkfs/journal"
+)
 
-// NoID stands for a user or group id that the request did not carry (FUSE
-// requests on an id-mapped mount) or that Setattr shall leave alone.
-const NoID = ^uint32(0)
+// NoID stands for a user or group id that is not known: the request did not
+// carry it (FUSE requests on an id-mapped mount), or the daemon's user namespace
+// does not map the owner of a lower file.
+const NoID = lower.NoID
 
 // Request says who asks. It is taken from the FUSE request's header.
 type Request struct {

@@ -36,12 +36,21 @@ func New(t testing.TB) *Env {
 	return &Env{t: t, Bin: bin, Dir: dir, State: filepath.Join(dir, "state")}
 }
 
-// TempDir is t.TempDir but for mounts: whatever is still mounted below it at
-// the end is unmounted before it is removed.
+// TempDir is t.TempDir for tests that mount and change modes: at the end,
+// whatever is still mounted below it is unmounted, and directories are opened
+// for their owner, before it is removed.
 func TempDir(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
-	t.Cleanup(func() { UnmountBelow(dir) })
+	t.Cleanup(func() {
+		UnmountBelow(dir)
+		filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+			if d != nil && d.IsDir() {
+				os.Chmod(path, 0o700)
+			}
+			return nil
+		})
+	})
 	return dir
 }
 

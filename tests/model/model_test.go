@@ -40,7 +40,7 @@ func seeds(runs int) []uint64 {
 func TestPlainDirectories(t *testing.T) {
 	dir := os.Getenv("MODEL_DIR")
 	if dir == "" {
-		dir = t.TempDir()
+		dir = harness.TempDir(t)
 	}
 	for _, seed := range seeds(2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestNoticesDifferences(t *testing.T) {
 	}
 	for name, do := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := PlainPair(t, t.TempDir(), "x")
+			p := PlainPair(t, harness.TempDir(t), "x")
 			if err := do(p.Subject); err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +174,7 @@ func TestNoticesDifferences(t *testing.T) {
 		})
 	}
 	t.Run("result", func(t *testing.T) {
-		p := PlainPair(t, t.TempDir(), "x")
+		p := PlainPair(t, harness.TempDir(t), "x")
 		if err := os.Remove(filepath.Join(p.Subject, "a")); err != nil {
 			t.Fatal(err)
 		}

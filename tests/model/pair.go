@@ -28,7 +28,6 @@ func MountPair(t testing.TB, e *harness.Env, name string) *Pair {
 	mkdir(t, lower)
 	MakeLower(t, lower)
 	harness.CopyTree(t, lower, plain)
-	openUp(t, lower, plain)
 	w := e.NewWorkspace(name, lower)
 	return &Pair{Subject: w.Mount, Reference: plain, Source: lower, Again: func() { w.Umount(); w.Remount() }}
 }
@@ -36,11 +35,10 @@ func MountPair(t testing.TB, e *harness.Env, name string) *Pair {
 // PlainPair returns two plain copies below dir and a temporary directory.
 func PlainPair(t testing.TB, dir, name string) *Pair {
 	t.Helper()
-	p := &Pair{Subject: filepath.Join(dir, "subject-"+name), Reference: filepath.Join(t.TempDir(), "plain")}
+	p := &Pair{Subject: filepath.Join(dir, "subject-"+name), Reference: filepath.Join(harness.TempDir(t), "plain")}
 	mkdir(t, p.Subject)
 	MakeLower(t, p.Subject)
 	harness.CopyTree(t, p.Subject, p.Reference)
-	openUp(t, p.Subject, p.Reference)
 	return p
 }
 
@@ -49,19 +47,4 @@ func mkdir(t testing.TB, dir string) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// openUp lets an ordinary user remove the directories at the end, whatever
-// modes the operations gave them.
-func openUp(t testing.TB, dirs ...string) {
-	t.Cleanup(func() {
-		for _, dir := range dirs {
-			filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-				if d != nil && d.IsDir() {
-					os.Chmod(path, 0o700)
-				}
-				return nil
-			})
-		}
-	})
 }
