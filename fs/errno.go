@@ -86,5 +86,9 @@ func (a *adapter) status(op string, h *fuse.InHeader, name string, err error) fu
 	if e == unix.EIO || refusal(e) {
 		a.report(op, h, name, e, err)
 	}
+	var ref *tree.Refusal
+	if errors.As(err, &ref) {
+		a.tree.Denied(request(h), op, ref)
+	}
 	return fuse.Status(e)
 }

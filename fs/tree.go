@@ -18,6 +18,7 @@ type Tree interface {
 	Getattr(r *tree.Request, id journal.NodeID) (tree.Stat, error)
 	Setattr(r *tree.Request, id journal.NodeID, a tree.SetAttr) (tree.Stat, error)
 	Ttl(id journal.NodeID) time.Duration
+	Denied(r *tree.Request, op string, ref *tree.Refusal)
 
 	Create(r *tree.Request, parent journal.NodeID, name string, mode uint32) (tree.Stat, error)
 	Tmpfile(r *tree.Request, parent journal.NodeID, mode uint32) (tree.Stat, error)

@@ -47,6 +47,9 @@ func Changes(a, b *View) ([]Changed, error) {
 	if err := d.both(ra, rb); err != nil {
 		return nil, err
 	}
+	if err := d.links(ra, rb); err != nil {
+		return nil, err
+	}
 	out := append(d.changed, d.pair()...)
 	slices.SortFunc(out, func(x, y Changed) int { return cmp.Compare(x.Path(), y.Path()) })
 	return out, nil

@@ -49,7 +49,11 @@ func (t *Tree) Mknod(r *Request, parent journal.NodeID, name string, mode, rdev 
 		up.OwnContent = true
 	case unix.S_IFIFO, unix.S_IFSOCK:
 	default:
-		return Stat{}, fmt.Errorf("make device %q: %w", name, ErrNotPermitted)
+		p, err := t.getDir(parent)
+		if err != nil {
+			return Stat{}, err
+		}
+		return Stat{}, t.forbid(p, name, "device nodes can't be made in a workspace; files, directories, FIFOs and sockets can")
 	}
 	return t.create(r, journal.OpMknod, parent, name, up)
 }

@@ -113,13 +113,44 @@ func (l *layers) locate(f *found) {
 // reads no state.
 func (l *layers) lowerChild(dir *lower.Dir, name string) (found, error) {
 	st, err := dir.Stat(name)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, lower.ErrStale) {
+	if isGone(err) {
 		return found{}, ErrNotExist
 	}
 	if err != nil {
 		return found{}, err
 	}
 	return l.lowerFound(dir, name, st), nil
+}
+
+// isGone reports whether an error only says that the host has taken the lower
+// file away or put another in its place.
+func isGone(err error) bool {
+	for _, e := range []error{unix.ENOENT, unix.ENOTDIR, unix.ELOOP, lower.ErrStale, ErrNotExist} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// readLowerDir lists a lower directory. One that the host has taken away is
+// empty.
+func readLowerDir(dir *lower.Dir) ([]lower.Dirent, error) {
+	list, err := dir.ReadDir()
+	if isGone(err) {
+		return nil, nil
+	}
+	return list, err
+}
+
+// lowerXattrs reads a lower file's extended attributes; none of one that is
+// gone.
+func lowerXattrs(f lower.File) (map[string]string, error) {
+	m, err := f.Xattrs()
+	if isGone(err) {
+		return nil, nil
+	}
+	return m, err
 }
 
 func (l *layers) lowerFound(dir *lower.Dir, name string, st lower.Stat) found {

@@ -23,6 +23,9 @@ func (t *Tree) Link(r *Request, id, parent journal.NodeID, name string) (Stat, e
 	if err != nil {
 		return Stat{}, err
 	}
+	if err := t.decideNode(policy.OpLink, n, 0); err != nil {
+		return Stat{}, err
+	}
 	if err := t.decideName(policy.OpLink, p, name, n.id, n.mode); err != nil {
 		return Stat{}, err
 	}

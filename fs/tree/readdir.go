@@ -149,7 +149,7 @@ func (t *Tree) listing(n *node, fresh bool) ([]listed, error) {
 	var list []listed
 	if dir != nil {
 		t.watch(n, dir)
-		low, err := dir.ReadDir()
+		low, err := readLowerDir(dir)
 		if err != nil {
 			return nil, err
 		}

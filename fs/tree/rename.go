@@ -11,6 +11,13 @@ import (
 // Rename moves a name, with the flags of renameat2(2). RenameWhiteout is
 // refused: it would let a caller make whiteouts of its own.
 func (t *Tree) Rename(r *Request, oldParent journal.NodeID, oldName string, newParent journal.NodeID, newName string, flags uint32) error {
+	if flags&RenameWhiteout != 0 {
+		p, err := t.getDir(oldParent)
+		if err != nil {
+			return err
+		}
+		return t.forbid(p, oldName, "whiteouts can't be made in a workspace")
+	}
 	if flags&^uint32(RenameNoReplace|RenameExchange) != 0 || flags == RenameNoReplace|RenameExchange {
 		return ErrInvalid
 	}

@@ -37,12 +37,20 @@ func (t *Tree) statFound(f *found) (Stat, error) {
 
 // lowerStat reads the lower's attributes of what was found.
 func (f *found) lowerStat() (lower.Stat, error) {
+	st, err := f.readLower()
+	if f.isOrphan(err) {
+		return orphan(f.up), nil
+	}
+	return st, err
+}
+
+func (f *found) readLower() (lower.Stat, error) {
 	if f.low.Dir == nil {
 		return lower.Stat{}, ErrNotExist
 	}
 	st, err := f.low.Dir.Stat(f.low.Name)
 	switch {
-	case errors.Is(err, unix.ENOENT):
+	case isGone(err):
 		return st, ErrNotExist
 	case err != nil:
 		return st, err
@@ -88,6 +96,23 @@ func lowerAttr(st *lower.Stat) journal.Attr {
 		Atime: journal.Timespec(st.Atime), Mtime: journal.Timespec(st.Mtime),
 		Ctime: journal.Timespec(st.Ctime), Btime: journal.Timespec(st.Btime),
 	}
+}
+
+// orphan describes a directory that is only held in place and whose lower the
+// host has taken away: what the workspace changed below it still shows, under
+// attributes that nobody has set.
+func orphan(up *journal.Node) lower.Stat {
+	t := int64(up.Attr.Btime)
+	return lower.Stat{
+		Ino: up.Origin.Ino, Mode: unix.S_IFDIR | 0o755, UID: NoID, GID: NoID, Nlink: 2,
+		Size: blksize, Blocks: blksize / 512, Blksize: blksize, Atime: t, Mtime: t, Ctime: t, Btime: t,
+	}
+}
+
+// isOrphan reports whether reading the lower of f failed because the host has
+// taken it away from under a directory with changes below it.
+func (f *found) isOrphan(err error) bool {
+	return f.up != nil && f.mode == unix.S_IFDIR && errors.Is(err, ErrNotExist)
 }
 
 // stat returns a node's attributes.

@@ -49,6 +49,7 @@ type Tree struct {
 	log      *slog.Logger
 	readOnly bool
 	lists    listCache
+	denied   refusals
 
 	mu       sync.RWMutex
 	layers                            // state and numbers; protected by mu

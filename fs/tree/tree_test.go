@@ -435,6 +435,57 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+func TestChangesShowEveryNameOfAHardLink(t *testing.T) {
+	g := newRig(t, map[string]string{"a": "one", "d/e/": "", "other": "x"})
+	g.must(os.Link(filepath.Join(g.lowerDir, "a"), filepath.Join(g.lowerDir, "d/e/b")))
+	g.write("a", "two")
+	base, err := g.t.Base()
+	g.must(err)
+	list, err := Changes(base, g.t.Snapshot())
+	g.must(err)
+	var got []string
+	for _, c := range list {
+		got = append(got, c.Path())
+	}
+	if want := []string{"a", "d/e/b"}; !slices.Equal(got, want) {
+		t.Errorf("changes = %q, want %q", got, want)
+	}
+}
+
+func TestChangesStayWhenTheHostTakesTheirDirectory(t *testing.T) {
+	g := newRig(t, map[string]string{"d/e/a": "one", "d/e/b": "two", "outside/a": "safe"})
+	g.write("d/e/a", "changed")
+	g.must(os.RemoveAll(filepath.Join(g.lowerDir, "d")))
+	g.must(os.Symlink("outside", filepath.Join(g.lowerDir, "d")))
+	for range 2 {
+		g.wantContent("d/e/a", "changed")
+		g.wantPaths("d", "d/e", "d/e/a", "outside", "outside/a")
+		g.reopen()
+	}
+	_, err := g.t.Setattr(g.r, g.id("d/e"), SetAttr{Mask: SetMode, Mode: 0o700})
+	g.must(err)
+	g.write("d/e/new", "x")
+	g.wantPaths("d", "d/e", "d/e/a", "d/e/new", "outside", "outside/a")
+}
+
+func TestRefusalsAreJournaledOnceInAWhile(t *testing.T) {
+	g := newRig(t, map[string]string{"d/": ""})
+	head := g.store.Head()
+	for range 3 {
+		_, err := g.t.Mknod(g.r, g.id("d"), "dev", unix.S_IFCHR|0o600, 0x103)
+		var ref *Refusal
+		if !errors.As(err, &ref) || !errors.Is(err, ErrNotPermitted) {
+			t.Fatalf("making a device: %v", err)
+		}
+		g.t.Denied(g.r, "mknod", ref)
+	}
+	var recs []*journal.Record
+	g.must(g.store.Records(head+1, 0, func(r *journal.Record) error { recs = append(recs, r); return nil }))
+	if len(recs) != 1 || recs[0].Op != journal.OpDenied || recs[0].Path != "d/dev" || recs[0].Note.Refused != "mknod" {
+		t.Errorf("records %+v, want one denied mknod of d/dev", recs)
+	}
+}
+
 func TestReaddirResumesAnywhere(t *testing.T) {
 	files := map[string]string{}
 	for i := range 300 {

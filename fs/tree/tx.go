@@ -104,7 +104,7 @@ func (t *Tree) gather(list []facts, nodes []*node) ([]facts, error) {
 		if n.mode == unix.S_IFLNK {
 			fa.target, err = f.low.Readlink()
 		} else {
-			fa.xattrs, err = f.low.Xattrs()
+			fa.xattrs, err = lowerXattrs(f.low)
 		}
 		if err != nil {
 			return nil, err

@@ -93,7 +93,7 @@ func (v *victim) find(p *node, name string) error {
 	dir := v.n.lowerDir()
 	v.t.mu.RUnlock()
 	if dir != nil {
-		v.lower, err = dir.ReadDir()
+		v.lower, err = readLowerDir(dir)
 	}
 	return err
 }

@@ -1,7 +1,6 @@
 package tree
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -158,8 +157,8 @@ func (v *View) List(dir Item) ([]string, error) {
 	var names []string
 	entries := v.l.state.Entries[dir.f.id]
 	if low := visible(dir.f.up, dir.f.dir); low != nil {
-		list, err := low.ReadDir()
-		if err != nil && !errors.Is(err, unix.ENOENT) {
+		list, err := readLowerDir(low)
+		if err != nil {
 			return nil, err
 		}
 		for _, e := range list {
@@ -225,7 +224,7 @@ func (it Item) Xattrs() (map[string]string, error) {
 	if it.f.mode == unix.S_IFLNK {
 		return nil, nil
 	}
-	return it.f.low.Xattrs()
+	return lowerXattrs(it.f.low)
 }
 
 // ReadAt reads a regular file's bytes (io.ReaderAt).

@@ -129,6 +129,9 @@ func (t *Tree) changeXattr(r *Request, op journal.Op, id journal.NodeID, name st
 		return err
 	}
 	if err := settable(name); err != nil {
+		if errors.Is(err, ErrNotPermitted) {
+			return t.forbid(n, "", fmt.Sprintf("the extended attribute %q can't be changed in a workspace; user.* can", name))
+		}
 		return fmt.Errorf("%s %q: %w", op, name, err)
 	}
 	if n.mode == unix.S_IFLNK || (!n.isDir() && !n.isReg()) {

@@ -1,7 +1,9 @@
 package script
 
 import (
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -34,6 +36,7 @@ func run(t *testing.T, p testscript.Params) {
 		"unchanged": unchanged,
 		"flip":      flip,
 		"newest":    newest,
+		"newer":     newer,
 	}
 	p.RequireExplicitExec = true
 	testscript.Run(t, p)
@@ -134,6 +137,22 @@ func flip(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s is empty", args[0])
 	}
 	data[len(data)/2] ^= 0x10
+	ts.Check(os.WriteFile(path, data, 0o600))
+}
+
+// newer gives a log segment the header of a later format (journal/FORMAT.md).
+func newer(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: newer FILE")
+	}
+	path := ts.MkAbs(args[0])
+	data, err := os.ReadFile(path)
+	ts.Check(err)
+	if len(data) < 80 || string(data[:4]) != "WINK" {
+		ts.Fatalf("%s has no header", args[0])
+	}
+	binary.LittleEndian.PutUint32(data[8:], 999)
+	binary.LittleEndian.PutUint32(data[76:], crc32.Checksum(data[:76], crc32.MakeTable(crc32.Castagnoli)))
 	ts.Check(os.WriteFile(path, data, 0o600))
 }
 
