@@ -12,7 +12,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 .PHONY: build run test race lint fmt bench crash clean
 
 build:
-	go build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o bin/winkfs ./cmd/winkfs
+	go build -trimpath -buildvcs=$(if $(filter unknown,$(VERSION)),false,auto) -ldflags '-s -w -X main.buildVersion=$(VERSION)' -o bin/winkfs ./cmd/winkfs
 
 run: build
 	bash tests/run.sh bin/winkfs

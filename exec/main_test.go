@@ -143,15 +143,3 @@ func runContext(t *testing.T, ctx context.Context, s Spec) result {
 	st, err := Run(ctx, p)
 	return result{Status: st, out: out.String(), errout: errout.String(), err: err}
 }
-
-// sh runs a shell script in a new workspace and wants it to end well.
-func sh(t *testing.T, script string) string {
-	t.Helper()
-	s := workspace(t)
-	s.Command = []string{"/bin/sh", "-c", script}
-	r := runSpec(t, s)
-	if r.err != nil || r.ExitCode != 0 {
-		t.Fatalf("sh -c %q: exit %d, error %v\nstdout: %s\nstderr: %s", script, r.ExitCode, r.err, r.out, r.errout)
-	}
-	return r.out
-}

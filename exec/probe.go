@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -97,7 +98,7 @@ func tryNamespaces(h Host) error {
 		p.IDs = IDs{Kernel: Owner{SandboxID, SandboxID}, Map: true}
 	}
 	r := &run{plan: p, streams: &streams{dead: make(chan struct{})}}
-	defer r.abort()
+	defer r.abort(context.Background())
 	if err := r.streams.nullStreams(); err != nil {
 		return err
 	}

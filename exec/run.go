@@ -1,9 +1,7 @@
 package exec
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -21,10 +19,11 @@ type run struct {
 	proc    *os.Process
 	begun   time.Time
 
-	master *os.File // of the payload's terminal; set once by listen
-	ready  chan struct{}
-	last   *message      // the last word of stage 1; valid when heard is closed
-	heard  chan struct{} // closed when the link has ended
+	master    *os.File      // of the payload's terminal; set once by listen
+	ready     chan struct{} // closed when master is set
+	listening bool          // listen was started; only start and abort look
+	last      *message      // the last word of stage 1; valid when heard is closed
+	heard     chan struct{} // closed when the link has ended
 }
 
 // Run carries out a plan and returns when no process of it is left. An *Error
@@ -37,7 +36,7 @@ func Run(ctx context.Context, p *Plan) (Status, error) {
 		return Status{ExitCode: ExitSandbox}, fmt.Errorf("run command: %w", context.Cause(ctx))
 	}
 	if err := r.start(); err != nil {
-		r.abort()
+		r.abort(ctx)
 		return Status{ExitCode: ExitSandbox}, err
 	}
 	return r.wait(ctx)
@@ -70,6 +69,7 @@ func (r *run) start() (err error) {
 		return err
 	}
 	r.begun = time.Now()
+	r.listening = true
 	go r.listen()
 	return r.send(&message{Plan: r.plan})
 }
@@ -101,40 +101,6 @@ func (r *run) announce() error {
 	}
 	r.plan.spec.OnStart(Started{PID: r.proc.Pid, PIDNS: ns})
 	return nil
-}
-
-func (r *run) send(m *message) error {
-	data, err := encode(m)
-	if err != nil {
-		return fail(layerLink, "send", err)
-	}
-	if _, err := r.link.Write(data); err != nil {
-		return fail(layerLink, "send", err)
-	}
-	return nil
-}
-
-// listen takes stage 1's messages until the link ends.
-func (r *run) listen() {
-	defer close(r.heard)
-	in := &pollReader{file: r.link}
-	for {
-		m, err := decode(in)
-		if err != nil {
-			return
-		}
-		switch {
-		case m.Terminal && len(in.fds) > 0 && r.master == nil:
-			master, err := r.streams.terminal(r.plan, in.fds[0])
-			in.fds = in.fds[1:]
-			if err == nil {
-				r.master = master
-				close(r.ready)
-			}
-		case m.Error != nil || m.Exit != nil:
-			r.last = m
-		}
-	}
 }
 
 // wait returns how the run ended, after its end.
@@ -178,46 +144,6 @@ func timeout(d time.Duration) *time.Timer {
 	return t
 }
 
-// forward passes signals and window sizes on while the run lasts.
-func (r *run) forward(exited <-chan struct{}) {
-	signals, sizes := r.plan.spec.Signals, r.plan.spec.Resize
-	for {
-		select {
-		case sig, ok := <-signals:
-			if !ok {
-				signals = nil
-				continue
-			}
-			_ = r.send(&message{Signal: int(sig)})
-		case size, ok := <-sizes:
-			if !ok {
-				sizes = nil
-				continue
-			}
-			r.resize(size)
-		case <-exited:
-			return
-		}
-	}
-}
-
-// resize sets the terminal's size, by which the kernel signals its foreground
-// processes.
-func (r *run) resize(size Winsize) {
-	select {
-	case <-r.ready:
-	default:
-		return
-	}
-	conn, err := r.master.SyscallConn()
-	if err != nil {
-		return
-	}
-	_ = conn.Control(func(fd uintptr) {
-		_ = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: size.Rows, Col: size.Cols})
-	})
-}
-
 // status makes the result of stage 1's last word. Preconditions: the link has
 // ended.
 func (r *run) status(timedOut bool, ended error) (Status, error) {
@@ -251,58 +177,21 @@ func (r *run) end(ctx context.Context) {
 	r.leaves.remove()
 }
 
-// abort undoes a start that failed half-way.
-func (r *run) abort() {
+// abort undoes a start that failed half-way. Like a run that ended, it leaves
+// no process and no use of the Spec's writers behind.
+func (r *run) abort(ctx context.Context) {
 	if r.proc != nil {
 		_ = r.proc.Kill()
 		_, _ = r.proc.Wait()
 	}
+	if r.listening {
+		<-r.heard
+	}
 	if r.streams != nil {
-		r.streams.close()
+		r.streams.finish(ctx)
 	}
 	if r.link != nil {
 		_ = r.link.Close()
 	}
 	r.leaves.remove()
-}
-
-// pollReader reads a link through the runtime's poller and collects the
-// descriptors that come along.
-type pollReader struct {
-	file *os.File
-	fds  []int
-	buf  bytes.Buffer
-}
-
-// Read implements io.Reader.
-func (p *pollReader) Read(b []byte) (int, error) {
-	if p.buf.Len() == 0 {
-		if err := p.fill(); err != nil {
-			return 0, err
-		}
-	}
-	return p.buf.Read(b)
-}
-
-func (p *pollReader) fill() error {
-	conn, err := p.file.SyscallConn()
-	if err != nil {
-		return err
-	}
-	data, oob := make([]byte, 4096), make([]byte, unix.CmsgSpace(4*4))
-	n, oobn := 0, 0
-	err2 := conn.Read(func(fd uintptr) bool {
-		for {
-			n, oobn, _, _, err = unix.Recvmsg(int(fd), data, oob, unix.MSG_CMSG_CLOEXEC)
-			if !errors.Is(err, unix.EINTR) {
-				return !errors.Is(err, unix.EAGAIN)
-			}
-		}
-	})
-	if err := errors.Join(err, err2); err != nil {
-		return err
-	}
-	p.fds = append(p.fds, rights(oob[:oobn])...)
-	p.buf.Write(data[:n]) // nothing at the end of the link: Read then reports io.EOF
-	return nil
 }

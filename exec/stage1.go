@@ -1,11 +1,8 @@
 package exec
 
 import (
-	"fmt"
-	"io"
 	"os"
 	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,7 +10,8 @@ import (
 // initProc is stage 1: the first process of the sandbox's namespaces. It builds
 // the tree, starts stage 2, and stays to reap and to die with the daemon.
 type initProc struct {
-	link    endpoint
+	link    endpoint // to the daemon
+	start   endpoint // to stage 2
 	plan    *Plan
 	files   [3]int // the payload's standard streams
 	payload int    // its pid, 0 before it was started
@@ -24,7 +22,6 @@ type initProc struct {
 func stage1() {
 	p := &initProc{link: endpoint{fd: linkFD}, files: [3]int{0, 1, 2}}
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
-	unix.CloseOnExec(linkFD)
 	m, err := decode(&p.link)
 	if err != nil {
 		return // the daemon is gone, or this was never a stage
@@ -50,21 +47,28 @@ func (p *initProc) run() error {
 	if err := closeInherited(first); err != nil {
 		return fail(layerLink, "close descriptors", err)
 	}
+	for fd := linkFD; fd < first; fd++ {
+		unix.CloseOnExec(fd)
+	}
 	// The payload has the same kernel id and so may send signals. The first
 	// process of a pid namespace is spared those that it does not handle.
 	defaultSignals()
 	if err := p.isolate(); err != nil {
 		return err
 	}
-	if err := p.buildTree(); err != nil {
-		return err
-	}
+	// Stage 2 begins while the tree is built, and goes along when the root
+	// changes: pivot_root(2) moves every process of the mount namespace. Only
+	// a terminal must be there before it.
+	steps := []func() error{p.startStage2, p.buildTree, p.supervise}
 	if p.plan.TTY {
-		if err := p.openTerminal(); err != nil {
-			return fail(layerTTY, "open terminal", err)
+		steps = []func() error{p.buildTree, p.openTerminal, p.startStage2, p.supervise}
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
 		}
 	}
-	return p.supervise()
+	return nil
 }
 
 // closeInherited closes what the daemon had open without close-on-exec, from a
@@ -120,101 +124,4 @@ func loopbackUp() error {
 	}
 	req.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req)
-}
-
-// supervise starts the payload and reports how it ended.
-func (p *initProc) supervise() error {
-	start, err := p.startStage2()
-	if err != nil {
-		return err
-	}
-	go p.watchDaemon()
-	if err := p.hideSelf(); err != nil {
-		return err
-	}
-	if err := start.send(&message{Plan: p.plan}, -1); err != nil {
-		return fail(layerLink, "instruct stage 2", err)
-	}
-	m, err := decode(start)
-	switch {
-	case err == nil && m.Error != nil:
-		return m.Error
-	case err != io.EOF:
-		return fail(layerLink, "wait for the command to start", fmt.Errorf("%w", err))
-	}
-	_ = unix.Close(start.fd)
-	// What the payload closes is then closed for its reader too.
-	for fd := range 3 {
-		_ = unix.Close(fd)
-	}
-	_ = p.link.send(&message{Started: true}, -1)
-	_ = p.link.send(&message{Exit: reap(p.payload)}, -1)
-	return nil
-}
-
-// startStage2 forks the payload's process into a user namespace of its own,
-// with the one capability by which it takes all others away from itself. It
-// waits for its plan.
-func (p *initProc) startStage2() (*endpoint, error) {
-	ours, theirs, err := linkPair()
-	if err != nil {
-		return nil, fail(layerLink, "start stage 2", err)
-	}
-	defer func() { _ = unix.Close(theirs) }()
-	ids := p.plan.IDs.Shown
-	attr := &syscall.ProcAttr{
-		Dir: "/",
-		Env: stageEnv,
-		Files: []uintptr{uintptr(p.files[0]), uintptr(p.files[1]), uintptr(p.files[2]),
-			uintptr(theirs)},
-		Sys: &syscall.SysProcAttr{
-			Cloneflags:  syscall.CLONE_NEWUSER,
-			UidMappings: []syscall.SysProcIDMap{{ContainerID: int(ids.UID), HostID: 0, Size: 1}},
-			GidMappings: []syscall.SysProcIDMap{{ContainerID: int(ids.GID), HostID: 0, Size: 1}},
-			AmbientCaps: []uintptr{unix.CAP_SETPCAP},
-			Setsid:      true,
-			Setctty:     p.plan.TTY,
-		},
-	}
-	p.payload, err = syscall.ForkExec(selfExe, []string{stage2Name}, attr)
-	if err != nil {
-		return nil, fail(layerNS, "start stage 2 in a second user namespace", err)
-	}
-	return &endpoint{fd: ours}, nil
-}
-
-// watchDaemon ends the sandbox with the daemon and passes on its signals.
-func (p *initProc) watchDaemon() {
-	for {
-		m, err := decode(&p.link)
-		if err != nil {
-			unix.Exit(ExitSandbox)
-		}
-		if m.Signal > 0 {
-			_ = unix.Kill(p.payload, unix.Signal(m.Signal))
-		}
-	}
-}
-
-// reap waits for every process that ends until the payload's does.
-func reap(payload int) *exit {
-	for {
-		var ws syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &ws, 0, nil)
-		if err == syscall.EINTR {
-			continue
-		}
-		if err != nil {
-			return &exit{Code: ExitSandbox}
-		}
-		if pid != payload {
-			continue
-		}
-		switch {
-		case ws.Exited():
-			return &exit{Code: ws.ExitStatus()}
-		case ws.Signaled():
-			return &exit{Code: ExitSignal + int(ws.Signal()), Signal: int(ws.Signal())}
-		}
-	}
 }

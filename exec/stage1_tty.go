@@ -5,6 +5,13 @@ import "golang.org/x/sys/unix"
 // openTerminal makes a terminal in the sandbox's own devpts, so that its name
 // exists inside, and gives the master to the daemon.
 func (p *initProc) openTerminal() error {
+	if err := p.makeTerminal(); err != nil {
+		return fail(layerTTY, "open terminal", err)
+	}
+	return nil
+}
+
+func (p *initProc) makeTerminal() error {
 	master, err := unix.Open("/dev/pts/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return err

@@ -33,6 +33,7 @@ func becomePayload(p *Plan) error {
 		return fail(layerLink, "close descriptors", err)
 	}
 	preferForOOM()
+	unix.Umask(0o022) // the daemon's is 0
 	if err := applyRlimits(p.Rlimits); err != nil {
 		return fail(layerRlimits, "set rlimits", err)
 	}

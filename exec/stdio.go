@@ -2,9 +2,9 @@ package exec
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
+	"reflect"
 	"sync"
 	"time"
 
@@ -20,26 +20,44 @@ type streams struct {
 	dead   chan struct{}  // closed when no process of the sandbox is left
 }
 
-// newStreams makes the pipes; owner is who must be able to open them again by
-// /dev/stdout and the like.
+// newStreams makes the pipes. A writer that is given for both outputs gets one
+// pipe, so that it is written to by one goroutine and in order.
 func newStreams(p *Plan) (s *streams, err error) {
 	s = &streams{dead: make(chan struct{})}
 	defer func() {
 		if err != nil {
-			s.close()
+			s.finish(context.Background())
+			s = nil
 		}
 	}()
 	if p.TTY {
 		return s, s.nullStreams()
 	}
-	if err := s.input(p); err != nil {
-		return nil, err
+	if err = s.input(p); err != nil {
+		return s, err
 	}
 	if s.child[1], err = s.outputPipe(p, p.spec.Stdout); err != nil {
-		return nil, err
+		return s, err
 	}
-	s.child[2], err = s.outputPipe(p, p.spec.Stderr)
+	if same(p.spec.Stdout, p.spec.Stderr) {
+		s.child[2], err = duplicate(s.child[1])
+	} else {
+		s.child[2], err = s.outputPipe(p, p.spec.Stderr)
+	}
 	return s, err
+}
+
+// same says that two writers are one. Types that can't be compared are not.
+func same(a, b io.Writer) bool {
+	return a != nil && b != nil && reflect.TypeOf(a).Comparable() && a == b
+}
+
+func duplicate(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fail(layerLink, "duplicate pipe", err)
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
 // nullStreams are what stage 1 has while the payload's streams are a terminal.
@@ -117,65 +135,6 @@ func (s *streams) terminal(p *Plan, fd int) (*os.File, error) {
 	return master, nil
 }
 
-// copyOut copies until the other side is closed or, once the sandbox is dead,
-// until nothing is left: somebody outside may have been handed the other side
-// over a socket in the workspace.
-func (s *streams) copyOut(to io.Writer, from *os.File) {
-	s.output.Add(1)
-	stop := make(chan struct{})
-	go func() {
-		select {
-		case <-s.dead:
-			_ = from.SetReadDeadline(time.Now())
-		case <-stop:
-		}
-	}()
-	go func() {
-		defer s.output.Done()
-		defer close(stop)
-		_, err := io.Copy(to, onlyReader{from})
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			drain(to, from)
-		}
-		if err != nil && !isEnd(err) {
-			// The writer failed. The payload must not stall for it.
-			_, _ = io.Copy(io.Discard, onlyReader{from})
-		}
-	}()
-}
-
-// onlyReader hides the file from io.Copy's shortcuts, which would hand the pipe
-// to the writer.
-type onlyReader struct{ io.Reader }
-
-// isEnd says that a read found the other side gone. A terminal tells it by EIO.
-func isEnd(err error) bool {
-	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, unix.EIO) || errors.Is(err, os.ErrClosed)
-}
-
-// drain copies what is in the pipe without waiting for more.
-func drain(to io.Writer, from *os.File) {
-	conn, err := from.SyscallConn()
-	if err != nil {
-		return
-	}
-	buf := make([]byte, 64<<10)
-	for {
-		var n int
-		var rerr error
-		cerr := conn.Control(func(fd uintptr) { n, rerr = unix.Read(int(fd), buf) })
-		if cerr != nil || errors.Is(rerr, unix.EINTR) {
-			continue
-		}
-		if rerr != nil || n <= 0 {
-			return
-		}
-		if _, err := to.Write(buf[:n]); err != nil {
-			return
-		}
-	}
-}
-
 // release closes stage 1's ends in the daemon.
 func (s *streams) release() {
 	for i, f := range s.child {
@@ -193,6 +152,7 @@ const stuckWriter = time.Second
 // finish waits until what the payload wrote has reached the writers.
 // Preconditions: no process of the sandbox is left.
 func (s *streams) finish(ctx context.Context) {
+	s.release()
 	close(s.dead)
 	done := make(chan struct{})
 	go func() {

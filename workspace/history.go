@@ -53,9 +53,6 @@ func (w *Workspace) records(from, to journal.Seq) ([]*journal.Record, error) {
 // commitAt makes a change of history that was worked out at head. It fails with
 // errMoved when the workspace went on since.
 func (w *Workspace) commitAt(head journal.Seq, needs []journal.NodeID, rec *journal.Record) (journal.Seq, error) {
-	if len(rec.Changes) == 0 {
-		return 0, nil
-	}
 	return w.tree.Commit(needs, func(s *journal.State) (*journal.Record, error) {
 		if s.Seq != head {
 			return nil, errMoved

@@ -35,12 +35,17 @@ func (w *Workspace) planUndo(recs []*journal.Record) (*undoPlan, error) {
 		return nil, err
 	}
 	u := &undoPlan{w: w, recs: recs, now: now, head: now.Seq, merged: map[journal.NodeID]*mergedFile{}, dropped: map[journal.NodeID]bool{}, names: map[entryKey]bool{}}
-	changes, conflicts := journal.UndoSet(now, recs)
 	later, err := u.others(recs[0].Seq, u.head)
 	if err != nil {
 		return nil, err
 	}
-	if len(later) > 0 {
+	if len(later) == 0 {
+		// Nothing came in between: the inverse is exact, times included.
+		u.changes = journal.Invert(recs)
+		return u, nil
+	}
+	changes, conflicts := journal.UndoSet(now, recs)
+	if len(conflicts) > 0 {
 		if err := u.mergeFiles(contentConflicts(conflicts)); err != nil {
 			return nil, err
 		}
