@@ -271,6 +271,7 @@ func TestPatchShuffles(t *testing.T) {
 		{"into itself", []*File{text("d", 0o644, a)}, []*File{text("d/x", 0o644, a)}, map[string]string{"d/x": "d"}},
 		{"out of itself", []*File{text("d/x", 0o644, a)}, []*File{text("d", 0o644, a)}, map[string]string{"d": "d/x"}},
 		{"link to directory", []*File{link("s", "t"), text("a", 0o644, a)}, []*File{text("s/x", 0o644, a)}, map[string]string{"s/x": "a"}},
+		{"link moves for a directory", []*File{link("s", "t")}, []*File{link("r", "t"), text("s/x", 0o644, a)}, map[string]string{"r": "s"}},
 		{"directory to link", []*File{text("s/x", 0o644, a)}, []*File{link("s", "t"), text("a", 0o644, a)}, map[string]string{"a": "s/x"}},
 	}
 	for _, tt := range tests {

@@ -25,12 +25,14 @@ func Patch(w io.Writer, changes []Change, o Options) error {
 }
 
 // sections returns one change for each section of the patch. A change of type
-// becomes a deletion and a creation, as does a rename that changes the type.
+// becomes a deletion and a creation, as does a rename that changes the type or
+// is of a symbolic link: a pure rename carries no mode, so `git apply` would not
+// know that the link makes way, and refuse a path below it.
 func sections(changes []Change) []Change {
 	var out []Change
 	for _, c := range changes {
 		switch {
-		case c.Old != nil && c.New != nil && kind(c.Old) == kind(c.New):
+		case c.Old != nil && c.New != nil && kind(c.Old) == kind(c.New) && !(isSymlink(c.Old) && c.Old.Path != c.New.Path):
 			if tracked(c.New) {
 				out = append(out, c)
 			}

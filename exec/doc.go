@@ -73,7 +73,7 @@
 //
 // A payload started by root may use the files of the source's owner only; those
 // of others show as nobody's. With no cgroup to be had, the number of processes
-// is bounded by RLIMIT_NPROC, memory by process with RLIMIT_AS and processor
+// is bounded by RLIMIT_NPROC, memory by process with RLIMIT_DATA and processor
 // time not at all, and the plan says so. A user's payload keeps the user's
 // supplementary groups, since only root may drop them.
 package exec

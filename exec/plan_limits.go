@@ -38,8 +38,10 @@ func (p *Plan) limitMemory(bytes int64, h Host) {
 	c, ok := h.controller("memory")
 	switch {
 	case !ok:
-		p.Rlimits = append(p.Rlimits, Rlimit{"as", unix.RLIMIT_AS, uint64(bytes), uint64(bytes)})
-		p.degradeLimit(layerMemory, "memory", "only each process's address space is limited", h)
+		// Not RLIMIT_AS: runtimes reserve far more address space than they use
+		// (Go, Node, Java) and fail to start under it.
+		p.Rlimits = append(p.Rlimits, Rlimit{"data", unix.RLIMIT_DATA, uint64(bytes), uint64(bytes)})
+		p.degradeLimit(layerMemory, "memory", "only each process's data is limited", h)
 	case c.Version == 1:
 		p.group(c, Setting{File: "memory.limit_in_bytes", Value: value},
 			Setting{File: "memory.memsw.limit_in_bytes", Value: value, Optional: true})

@@ -241,7 +241,7 @@ func (w *Workspace) spec(m *mounted, req *ExecRequest) (*exec.Spec, error) {
 		Command: req.Command, Cwd: cwd, Env: w.environ(req),
 		Mount: m.Dir(), MountDev: m.Dev(), At: append([]string{c.Workdir}, req.At...),
 		Owner:  exec.Owner{UID: root.Stat.Attr.UID, GID: root.Stat.Attr.GID},
-		Hidden: []string{w.root()}, Timeout: timeout.Duration(), Network: network,
+		Hidden: w.hidden(m.Dir()), Timeout: timeout.Duration(), Network: network,
 		Limits:           exec.Limits{CPUs: c.CPUs, Memory: c.Memory, Tmpfs: c.Tmpfs, Pids: c.Pids},
 		RequireOSSandbox: c.RequireOSSandbox, TTY: req.TTY, Size: size,
 	}, nil
@@ -306,4 +306,26 @@ func execError(err error) error {
 	}
 	out.Hint = e.Mend
 	return out
+}
+
+// probeHost finds out what the sandbox can use here, and removes what an
+// earlier daemon that was killed has left of it.
+func probeHost() exec.Host {
+	h := exec.Probe()
+	exec.SweepCgroups(h)
+	return h
+}
+
+// hidden returns the host directories that a command must not see beside the
+// mount, should they lie below a system directory that the sandbox shows: the
+// state root, the mount point and the sources. A source that is such a
+// directory itself stays: without it no command would run.
+func (w *Workspace) hidden(mountPoint string) []string {
+	dirs := []string{w.root(), mountPoint}
+	for _, s := range w.cfg.Sources {
+		if path.Dir(s.Host) != "/" {
+			dirs = append(dirs, s.Host)
+		}
+	}
+	return dirs
 }

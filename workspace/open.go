@@ -76,7 +76,7 @@ func Open(e *Entry, o OpenOptions) (*Workspace, error) {
 	}
 	w := &Workspace{
 		entry: e, cfg: e.Config, log: o.Logger, mode: o.Mode, runtime: *e.Runtime,
-		running: map[*runningExec]struct{}{}, host: sync.OnceValue(func() exec.Host { return exec.Probe() }),
+		running: map[*runningExec]struct{}{}, host: sync.OnceValue(probeHost),
 	}
 	low, sources, err := openSources(w.cfg)
 	if err != nil {

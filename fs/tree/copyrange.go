@@ -46,7 +46,7 @@ type share struct {
 	srcOff, dstOff uint64
 	length         uint64
 	copied         uint64
-	src, dst       content
+	dst            content
 	extents        []journal.Extent // of the source, moved to the destination's offsets
 	data           []journal.DataRef
 }
@@ -64,11 +64,10 @@ func (s *share) prepare() ([]*node, error) {
 	s.copied = min(s.length, st.Attr.Size-s.srcOff)
 	s.t.mu.RLock()
 	f := s.from.found()
-	buf := make([]byte, 0)
-	_, plan := s.t.planRange(&f, s.srcOff, s.copied)
+	plan := s.t.planRange(&f, s.srcOff, s.copied)
 	s.t.mu.RUnlock()
 	for _, e := range plan {
-		if e, err = s.stored(&f, e, &buf); err != nil {
+		if e, err = s.stored(&f, e); err != nil {
 			return nil, err
 		}
 		e.Off = e.Off - s.srcOff + s.dstOff
@@ -79,26 +78,23 @@ func (s *share) prepare() ([]*node, error) {
 }
 
 // planRange returns the extents of a range that lies within the file.
-func (l *layers) planRange(f *found, off, n uint64) (uint64, []journal.Extent) {
+func (l *layers) planRange(f *found, off, n uint64) []journal.Extent {
 	if f.up == nil || !f.up.OwnContent {
-		return n, []journal.Extent{{Off: off, Len: n, Kind: journal.ExtentLower}}
+		return []journal.Extent{{Off: off, Len: n, Kind: journal.ExtentLower}}
 	}
 	if c := l.state.Contents[f.id]; c != nil {
-		return n, c.Range(off, n)
+		return c.Range(off, n)
 	}
-	return n, nil
+	return nil
 }
 
 // stored returns the extent with its bytes in the store: a lower range means
 // something else in another file.
-func (s *share) stored(f *found, e journal.Extent, buf *[]byte) (journal.Extent, error) {
+func (s *share) stored(f *found, e journal.Extent) (journal.Extent, error) {
 	if e.Kind != journal.ExtentLower {
 		return e, nil
 	}
-	if uint64(cap(*buf)) < e.Len {
-		*buf = make([]byte, e.Len)
-	}
-	b := (*buf)[:e.Len]
+	b := make([]byte, e.Len)
 	got, err := f.low.ReadAt(b, int64(e.Off))
 	if err != nil {
 		return e, err
