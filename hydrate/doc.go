@@ -2,7 +2,7 @@
 //
 // Its Watcher tells the tree when the host changes a lower directory, by
 // inotify on each directory that the tree has read and the kernel may have
-// cached.
+// cached. Walk fills the kernel's caches after a mount.
 //
 // # Invariants
 //

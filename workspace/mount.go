@@ -21,7 +21,8 @@ type MountOptions struct {
 // mounted is a workspace's mount.
 type mounted struct {
 	*fusefs.Mount
-	private bool
+	private  bool
+	stopWalk func()
 }
 
 // Mount mounts the workspace, which must be open for Serving. On return it is
@@ -39,13 +40,15 @@ func (w *Workspace) Mount(o MountOptions) error {
 	if w.watcher != nil {
 		w.watcher.Start(w.tree)
 	}
+	stop := w.startWalk(m.Dir())
 	now := Time{time.Now().UTC()}
 	w.mu.Lock()
-	w.mnt = &mounted{Mount: m, private: o.Private}
+	w.mnt = &mounted{Mount: m, private: o.Private, stopWalk: stop}
 	w.runtime = Runtime{PID: os.Getpid(), Mountpoint: m.Dir(), Private: o.Private, StartedAt: now, LastUsedAt: now}
 	err = w.runtime.save(w.entry.Dir)
 	w.mu.Unlock()
 	if err != nil {
+		stop()
 		return errors.Join(err, m.Unmount(true))
 	}
 	return nil

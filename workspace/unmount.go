@@ -24,6 +24,7 @@ func (w *Workspace) Unmount(_ context.Context, req *UnmountRequest) (*UnmountRes
 		return nil, err
 	}
 	w.endCommands()
+	m.stopWalk()
 	err = m.Unmount(req.Lazy)
 	if errors.Is(err, dev.ErrBusy) {
 		w.allowCommands()
@@ -60,6 +61,7 @@ func (w *Workspace) Shutdown() error {
 		return err
 	}
 	w.endCommands()
+	m.stopWalk()
 	select {
 	case <-m.Done():
 		return nil

@@ -51,7 +51,7 @@ func commands(e *env) []*cli.Command {
 		newCheckpointCommand(e), newRollbackCommand(e), newUndoCommand(e), newRedoCommand(e),
 		newApplyCommand(e), newDiscardCommand(e),
 		newVerifyCommand(e), newDoctorCommand(e), newVersionCommand(e), newCompletionCommand(e),
-		newCompleteCommand(e), newDaemonCommand(e),
+		newCompleteCommand(e), newDaemonCommand(e), newWalkCommand(),
 	}
 }
 

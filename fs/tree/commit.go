@@ -7,7 +7,7 @@ import (
 )
 
 // Plan is computed against the state as it is when a group of changes is made:
-// it returns the changes, or nil changes to make none. It is called under the
+// it returns the record to make, or nil to make none. It is called under the
 // tree's lock, must not call the tree, and must not keep or change the state.
 type Plan func(s *journal.State) (*journal.Record, error)
 
@@ -113,13 +113,11 @@ func (t *Tree) followNode(id journal.NodeID) {
 		return
 	}
 	n.up = t.state.Nodes[id]
-	if n.up != nil {
-		n.gone = n.up.Own && n.up.Attr.Nlink == 0
-		if n.low.Dir == nil {
-			f := found{id: id, up: n.up, mode: n.mode}
-			t.locate(&f)
-			n.low, n.dir = f.low, f.dir
-		}
+	n.gone = n.own() && n.up.Attr.Nlink == 0
+	if n.up != nil && n.low.Dir == nil {
+		f := found{id: id, up: n.up, mode: n.mode}
+		t.locate(&f)
+		n.low, n.dir = f.low, f.dir
 	}
 	t.notifier.Inode(id)
 }

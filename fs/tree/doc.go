@@ -35,7 +35,7 @@
 // # Locks
 //
 //	Tree.mu
-//	  listCache.mu
+//	  listCache.mu, refusals.mu
 //	  journal.Store's own
 //	  lower.FS's own (never while calling the system)
 //
