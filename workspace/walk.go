@@ -4,6 +4,7 @@ import (
 	"context"
 	osexec "os/exec"
 	"syscall"
+	"time"
 )
 
 // WalkCommand is the hidden command that walks a mount: winkfs __walk DIR.
@@ -13,9 +14,10 @@ const WalkCommand = "__walk"
 const WalkEntries = 50_000
 
 // startWalk begins to fill the kernel's caches of names and attributes, in a
-// process of its own and at idle priority: the daemon must not wait for its own
+// process of its own and at the lowest priority: the daemon must not wait for its own
 // mount. The function that it returns ends the walk and waits until it is gone,
-// so that it holds no directory of a mount that is being unmounted.
+// so that it holds no directory of a mount that is being unmounted; not for long,
+// since a lower file system that hangs holds the walk, too.
 func (w *Workspace) startWalk(dir string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -33,5 +35,11 @@ func (w *Workspace) startWalk(dir string) (stop func()) {
 			w.log.Warn("walk the mount", "err", err)
 		}
 	}()
-	return func() { cancel(); <-done }
+	return func() {
+		cancel()
+		select {
+		case <-done:
+		case <-time.After(settleTime):
+		}
+	}
 }
