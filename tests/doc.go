@@ -4,7 +4,8 @@
 //	harness/  builds, mounts, kills, compares
 //	script/   transcripts of the command line, the README's among them
 //	posix/    system calls on a directory, ours and go-fuse's
-//	model/    random operations on two directories
+//	model/    random operations of several processes on two directories
+//	fsx/      random operations on one file and on bytes in memory
 //	history/  points, rollback, undo and patches of random histories
 //	crash/    the daemon killed at its k-th write
 //	attack/   a sandboxed program that tries to get out

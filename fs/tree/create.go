@@ -157,8 +157,11 @@ func (t *Tree) Tmpfile(r *Request, parent journal.NodeID, mode uint32) (Stat, er
 	var st Stat
 	err = t.mutate(r, journal.OpTmpfile, nil, touching(p), func(x *tx) error {
 		d := x.own(p)
-		if d == nil {
+		switch {
+		case d == nil:
 			return errRetry
+		case p.gone:
+			return ErrNotPermitted // as ext4 has it; the VFS checks only where a name comes
 		}
 		up := up.Clone()
 		x.initAttr(up, &d.Attr)

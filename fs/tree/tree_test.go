@@ -535,3 +535,17 @@ func emptyLower(tb testing.TB) *lower.FS {
 	}
 	return low
 }
+
+// TestTmpfileInDeletedDirectory follows ext4, which makes no file in a
+// directory without links.
+func TestTmpfileInDeletedDirectory(t *testing.T) {
+	g := newRig(t, map[string]string{"lower/": ""})
+	made, err := g.t.Mkdir(g.r, journal.RootID, "made", 0o755)
+	g.must(err)
+	for name, id := range map[string]journal.NodeID{"made": made.ID, "lower": g.id("lower")} {
+		g.must(g.t.Rmdir(g.r, journal.RootID, name))
+		if _, err := g.t.Tmpfile(g.r, id, 0o644); !errors.Is(err, ErrNotPermitted) {
+			t.Errorf("%s: got %v, want ErrNotPermitted", name, err)
+		}
+	}
+}

@@ -3,6 +3,13 @@
 // each operation the results and error numbers must be equal, at the end the
 // trees, and again after a remount and with dropped caches.
 //
+// The operations come from the test itself, from several processes that take
+// turns, with descriptors, mappings and working directories of their own
+// (Op.Proc), or from several processes at the same time in directories of their
+// own. With processes the kernel's caches are dropped every 0.3 s in half of
+// the runs, and the daemon is stopped or killed and the workspace mounted again
+// in between.
+//
 // The operations are plain values (Op), so a failing sequence can be printed,
 // shortened and played again. The crash and history tests use them too.
 //

@@ -17,6 +17,12 @@ type Gen struct {
 	root  bool // modes don't hinder the caller
 	files []string
 	dirs  []string
+	// Procs is the number of processes that the operations are for; with 0 all
+	// are for one, and none of the kinds that need a process of its own comes.
+	Procs int
+	// Restart says that the daemon may be restarted in between.
+	Restart bool
+	queue   []Op // to come before anything else
 	// Atomic restricts to operations that are one request to the daemon each,
 	// so that a crash leaves all or nothing of them.
 	Atomic bool
@@ -51,7 +57,10 @@ var (
 		Create: 10, Open: 6, Close: 3, Write: 14, Append: 4, Read: 4, ReadFile: 4, Truncate: 3, Ftruncate: 3, Rename: 12, Link: 5,
 		LinkSlot: 3, Unlink: 7, Mkdir: 5, Rmdir: 3, Symlink: 3, Readlink: 1, Mkfifo: 1, Chmod: 4, Utimens: 3, Setxattr: 4,
 		Removexattr: 2, Listxattr: 1, Fallocate: 4, CopyRange: 2, Tmpfile: 2, Fsync: 2, Stat: 3, Fstat: 2, List: 3,
+		Chdir: 5, Getcwd: 2, Chown: 2, Flock: 2, Mmap: 6, MapRead: 6, MapWrite: 6, Msync: 2, Munmap: 2, Drop: 1, Remount: 1,
 	}
+	// ownProcess lists the kinds that need a process of their own.
+	ownProcess = []Kind{Chdir, Getcwd, Chown, Flock, Mmap, MapRead, MapWrite, Msync, Munmap, Drop, Remount}
 	// manyRequests lists the kinds that take several requests, or none that
 	// changes anything.
 	manyRequests = []Kind{Append, CopyRange, Read, ReadFile, Readlink, Listxattr, Stat, Fstat, List}
@@ -59,8 +68,39 @@ var (
 
 // Next returns the next operation.
 func (g *Gen) Next() Op {
+	if len(g.queue) == 0 {
+		g.plan()
+	}
+	o := g.queue[0]
+	g.queue = g.queue[1:]
+	return o
+}
+
+// plan puts one operation into the queue, or several that belong together.
+func (g *Gen) plan() {
+	proc, cwd := 0, false
+	if g.Procs > 0 {
+		proc, cwd = g.r.IntN(g.Procs), g.r.IntN(5) == 0
+		if g.r.IntN(40) == 0 {
+			g.queue = g.sequence()
+		}
+	}
+	if len(g.queue) == 0 {
+		o := g.one()
+		o.Cwd = cwd && o.Kind != Chdir
+		g.queue = []Op{o}
+	}
+	for i := range g.queue {
+		g.queue[i].Proc = proc
+	}
+}
+
+// one returns one operation.
+func (g *Gen) one() Op {
 	o := Op{Kind: g.kind(), Slot: g.r.IntN(Slots), Slot2: g.r.IntN(Slots), Seed: g.r.Uint64()}
 	switch o.Kind {
+	case Flock, Mmap, MapRead, MapWrite, Msync, Munmap, Remount:
+		g.ownProcess(&o)
 	case Create, Open, Tmpfile, Close, Fsync:
 		g.open(&o)
 	case Write, Append, Read, Truncate, Ftruncate, Fallocate, CopyRange:
@@ -84,13 +124,23 @@ func (g *Gen) kind() Kind {
 		n := g.r.IntN(total)
 		for k, w := range weights {
 			if n -= w; n < 0 {
-				if g.Atomic && slices.Contains(manyRequests, Kind(k)) {
+				if !g.allowed(Kind(k)) {
 					break
 				}
 				return Kind(k)
 			}
 		}
 	}
+}
+
+func (g *Gen) allowed(k Kind) bool {
+	switch {
+	case g.Atomic && slices.Contains(manyRequests, k):
+		return false
+	case k == Remount:
+		return g.Restart && g.r.IntN(3) == 0
+	}
+	return g.Procs > 0 || !slices.Contains(ownProcess, k)
 }
 
 func pick[T any](g *Gen, from ...T) T { return from[g.r.IntN(len(from))] }
@@ -199,6 +249,12 @@ func (g *Gen) oneName(o *Op) {
 		if len(g.dirs) > 0 && g.r.IntN(4) > 0 {
 			o.Path = pick(g, g.dirs...)
 		}
+	case Chdir:
+		if len(g.dirs) > 0 && g.r.IntN(8) > 0 {
+			o.Path = pick(g, g.dirs...)
+		}
+	case Chown:
+		o.Mode = pick(g, uint32(os.Geteuid()), 1000, ^uint32(0))
 	case Chmod:
 		// An ordinary user must still get into what may be a directory.
 		o.Mode = pick[uint32](g, 0o755, 0o700, 0o711, 0o555, 0o500)

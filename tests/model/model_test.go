@@ -14,7 +14,12 @@ import (
 	"github.com/winkfs/winkfs/tests/harness"
 )
 
-func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(workerEnv); dir != "" {
+		os.Exit(runWorker(dir, os.Stdin, os.Stdout))
+	}
+	os.Exit(harness.Main(m))
+}
 
 // number returns an environment variable's number or what stands in for it.
 func number(name string, otherwise int) int {
@@ -38,10 +43,7 @@ func seeds(runs int) []uint64 {
 // TestPlainDirectories proves the test itself: two directories of one file
 // system don't differ.
 func TestPlainDirectories(t *testing.T) {
-	dir := os.Getenv("MODEL_DIR")
-	if dir == "" {
-		dir = harness.TempDir(t)
-	}
+	dir := plainDir(t)
 	for _, seed := range seeds(2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			n := 0
@@ -51,6 +53,13 @@ func TestPlainDirectories(t *testing.T) {
 			})
 		})
 	}
+}
+
+func plainDir(t *testing.T) string {
+	if dir := os.Getenv("MODEL_DIR"); dir != "" {
+		return dir
+	}
+	return harness.TempDir(t)
 }
 
 func TestMount(t *testing.T) {
@@ -64,12 +73,16 @@ func TestMount(t *testing.T) {
 
 // compare plays one seed. What differs is shortened on fresh pairs.
 func compare(t *testing.T, seed uint64, fresh func(t *testing.T) *Pair) {
+	compareWith(t, seed, func() *Gen { return NewGen(seed) }, fresh)
+}
+
+func compareWith(t *testing.T, seed uint64, gen func() *Gen, fresh func(t *testing.T) *Pair) {
 	p := fresh(t)
 	var before harness.Tree
 	if p.Source != "" {
 		before = harness.MustDump(t, p.Source)
 	}
-	ops, err := Play(p, Random(NewGen(seed), p, number("MODEL_OPS", 1000)))
+	ops, err := Play(t, p, Random(gen(), p, number("MODEL_OPS", 1000)))
 	if err != nil {
 		t.Errorf("seed %d: %v", seed, err)
 		report(t, ops, fresh)
@@ -104,7 +117,7 @@ func report(t *testing.T, ops []Op, fresh func(t *testing.T) *Pair) {
 	ops = Shorten(ops, func(ops []Op) (failed bool) {
 		attempt++
 		t.Run(fmt.Sprintf("shorten%d", attempt), func(t *testing.T) {
-			if _, err := Play(fresh(t), Recorded(ops)); err != nil {
+			if _, err := Play(t, fresh(t), Recorded(ops)); err != nil {
 				failed, last = true, err.Error()
 			}
 		})
@@ -168,7 +181,7 @@ func TestNoticesDifferences(t *testing.T) {
 			if err := do(p.Subject); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Play(p, Recorded(nil)); err == nil {
+			if _, err := Play(t, p, Recorded(nil)); err == nil {
 				t.Error("not noticed")
 			}
 		})
@@ -178,7 +191,7 @@ func TestNoticesDifferences(t *testing.T) {
 		if err := os.Remove(filepath.Join(p.Subject, "a")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Play(p, Recorded([]Op{{Kind: Unlink, Path: "a"}})); err == nil {
+		if _, err := Play(t, p, Recorded([]Op{{Kind: Unlink, Path: "a"}})); err == nil {
 			t.Error("not noticed")
 		}
 	})

@@ -41,6 +41,20 @@ const (
 	Stat
 	Fstat
 	List
+
+	// Kinds that only a generator for several processes makes.
+	Chdir
+	Getcwd // relative to the world's directory
+	Chown  // to Mode
+	Flock  // of Slot with Flags, never waiting
+	Mmap   // Len bytes of Slot; Mode is PROT_*, Flags MAP_SHARED or MAP_PRIVATE
+	MapRead
+	MapWrite // of what lies within the file
+	Msync
+	Munmap
+	Drop    // the kernel's caches
+	Remount // after all processes let go; with Flags 1 the daemon is killed
+
 	kinds
 )
 
@@ -48,6 +62,7 @@ var kindNames = [kinds]string{
 	"create", "open", "close", "write", "append", "read", "readfile", "truncate", "ftruncate", "rename", "link", "linkslot",
 	"unlink", "mkdir", "rmdir", "symlink", "readlink", "mkfifo", "chmod", "utimens", "setxattr", "removexattr", "listxattr",
 	"fallocate", "copyrange", "tmpfile", "fsync", "stat", "fstat", "list",
+	"chdir", "getcwd", "chown", "flock", "mmap", "mapread", "mapwrite", "msync", "munmap", "drop", "remount",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -62,11 +77,16 @@ type Op struct {
 	Mode        uint32
 	Flags       int
 	Seed        uint64 // makes the bytes written
+	Proc        int    // number of the process that does it
+	Cwd         bool   // paths are relative to the working directory instead of the world's
 }
 
 // String is one line that tells all of the operation.
 func (o Op) String() string {
 	var b strings.Builder
+	if o.Proc > 0 {
+		fmt.Fprintf(&b, "[%d] ", o.Proc)
+	}
 	b.WriteString(o.Kind.String())
 	field := func(name string, v any, zero bool) {
 		if !zero {
@@ -81,6 +101,7 @@ func (o Op) String() string {
 	field("len", o.Len, o.Len == 0)
 	field("mode", fmt.Sprintf("%#o", o.Mode), o.Mode == 0)
 	field("flags", fmt.Sprintf("%#x", o.Flags), o.Flags == 0)
+	field("cwd", o.Cwd, !o.Cwd)
 	field("seed", o.Seed, o.Seed == 0)
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,19 +18,54 @@ type Pair struct {
 	Reference string
 	// Source is the lower directory, which must stay as it is; "" = none.
 	Source string
-	// Again mounts the subject anew; nil = it is no mount.
-	Again func()
+	// Procs is how many processes of their own work in the pair; 0 = the test's.
+	Procs int
+	// Again mounts the subject anew, Restart does so after it has killed the
+	// daemon; nil = it is no mount.
+	Again, Restart func()
 }
 
 // MountPair returns a fresh workspace over a lower tree beside a plain copy.
 func MountPair(t testing.TB, e *harness.Env, name string) *Pair {
 	t.Helper()
-	lower, plain := filepath.Join(e.Dir, "lower-"+name), filepath.Join(e.Dir, "plain-"+name)
+	lower := filepath.Join(e.Dir, "lower-"+name)
 	mkdir(t, lower)
 	MakeLower(t, lower)
+	return mountPair(t, e, name, lower)
+}
+
+func mountPair(t testing.TB, e *harness.Env, name, lower string) *Pair {
+	t.Helper()
+	plain := filepath.Join(e.Dir, "plain-"+name)
 	harness.CopyTree(t, lower, plain)
 	w := e.NewWorkspace(name, lower)
-	return &Pair{Subject: w.Mount, Reference: plain, Source: lower, Again: func() { w.Umount(); w.Remount() }}
+	return &Pair{
+		Subject: w.Mount, Reference: plain, Source: lower,
+		Again:   func() { w.Umount(); w.Remount() },
+		Restart: func() { w.Kill(); w.Remount() },
+	}
+}
+
+// MountPairs is MountPair over a tree that has n equal parts.
+func MountPairs(t testing.TB, e *harness.Env, name string, n int) *Pair {
+	t.Helper()
+	lower := filepath.Join(e.Dir, "lower-"+name)
+	for i := range n {
+		mkdir(t, part(lower, i))
+		MakeLower(t, part(lower, i))
+	}
+	return mountPair(t, e, name, lower)
+}
+
+func part(dir string, i int) string { return filepath.Join(dir, fmt.Sprintf("part%d", i)) }
+
+// Parts returns the pairs of the n parts.
+func (p *Pair) Parts(n int) []*Pair {
+	var out []*Pair
+	for i := range n {
+		out = append(out, &Pair{Subject: part(p.Subject, i), Reference: part(p.Reference, i)})
+	}
+	return out
 }
 
 // PlainPair returns two plain copies below dir and a temporary directory.

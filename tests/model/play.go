@@ -1,11 +1,10 @@
 package model
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
+	"testing"
 
 	"github.com/winkfs/winkfs/tests/harness"
 )
@@ -15,42 +14,130 @@ const learnEvery = 20
 
 // Play does the operations that next returns on both directories, until next
 // says that there are no more. It returns those done and what differed.
-func Play(p *Pair, next func(step int) (Op, bool)) (done []Op, err error) {
-	subject, err := NewWorld(p.Subject)
+func Play(t testing.TB, p *Pair, next func(step int) (Op, bool)) (done []Op, err error) {
+	s, err := open(t, p)
 	if err != nil {
 		return nil, err
 	}
-	defer subject.Close()
-	reference, err := NewWorld(p.Reference)
-	if err != nil {
-		return nil, err
-	}
-	defer reference.Close()
+	defer s.close()
 	for step := 0; ; step++ {
 		o, more := next(step)
 		if !more {
 			break
 		}
 		done = append(done, o)
-		if err := both(subject, reference, o); err != nil {
+		if err := s.do(o); err != nil {
 			return done, fmt.Errorf("step %d: %s: %w", step, o, err)
 		}
 	}
 	return done, sameTrees(p, "at the end")
 }
 
-// both does one operation in both worlds. What the reference's file system
-// can't do at all is left out in the other.
-func both(subject, reference *World, o Op) error {
-	want, err := reference.Do(o)
-	if errors.Is(err, unix.EOPNOTSUPP) {
-		return nil
+// session is the actors at work in a pair's two directories.
+type session struct {
+	p                  *Pair
+	subject, reference []actor
+}
+
+func open(t testing.TB, p *Pair) (*session, error) {
+	s := &session{p: p}
+	for range max(p.Procs, 1) {
+		for _, side := range []struct {
+			dir  string
+			list *[]actor
+		}{{p.Subject, &s.subject}, {p.Reference, &s.reference}} {
+			a, err := newActor(t, side.dir, p.Procs > 0)
+			if err != nil {
+				s.close()
+				return nil, err
+			}
+			*side.list = append(*side.list, a)
+		}
 	}
-	got, _ := subject.Do(o)
-	if got != want {
-		return fmt.Errorf("got %q, want %q", got, want)
+	return s, nil
+}
+
+func newActor(t testing.TB, dir string, separate bool) (actor, error) {
+	if separate {
+		return startProcess(t, dir)
+	}
+	w, err := NewWorld(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &inProcess{dir, w}, nil
+}
+
+func (s *session) close() {
+	for _, a := range slices.Concat(s.subject, s.reference) {
+		a.close()
+	}
+}
+
+// do does one operation in both worlds. What the reference's file system can't
+// do at all is left out in the other.
+func (s *session) do(o Op) error {
+	switch o.Kind {
+	case Drop:
+		harness.DropCaches()
+		return nil
+	case Remount:
+		return s.remount(o.Flags == 1)
+	}
+	want, err := s.reference[o.Proc].act(o)
+	if err != nil || want.Unsupported {
+		return err
+	}
+	got, err := s.subject[o.Proc].act(o)
+	if err != nil {
+		return err
+	}
+	if got.Outcome != want.Outcome {
+		return fmt.Errorf("got %q, want %q", got.Outcome, want.Outcome)
 	}
 	return nil
+}
+
+// remount lets every process let go, mounts anew, and compares the tree with
+// itself before and with the reference.
+func (s *session) remount(kill bool) error {
+	for _, a := range slices.Concat(s.subject, s.reference) {
+		if err := a.letGo(); err != nil {
+			return err
+		}
+	}
+	if err := s.mountAnew(kill); err != nil {
+		return err
+	}
+	for _, a := range slices.Concat(s.subject, s.reference) {
+		if err := a.reopen(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) mountAnew(kill bool) error {
+	if s.p.Again == nil {
+		return nil
+	}
+	was, err := harness.Dump(s.p.Subject)
+	if err != nil {
+		return err
+	}
+	if kill {
+		s.p.Restart()
+	} else {
+		s.p.Again()
+	}
+	now, err := harness.Dump(s.p.Subject)
+	if err != nil {
+		return err
+	}
+	if diffs := harness.Differences(now, was, 0); len(diffs) > 0 {
+		return fmt.Errorf("the tree differs after a remount:\n\t%s", strings.Join(diffs, "\n\t"))
+	}
+	return sameTrees(s.p, "after a remount")
 }
 
 func sameTrees(p *Pair, when string) error {

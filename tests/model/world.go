@@ -3,6 +3,7 @@ package model
 import (
 	"crypto/sha256"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,8 +15,11 @@ const Slots = 4
 
 // World is a directory that operations are done in.
 type World struct {
+	dir   string // absolute, without links
 	root  int
+	at    int // where the paths of the current operation begin
 	slots [Slots]int
+	maps  [Slots]mapping
 }
 
 // NewWorld opens the directory.
@@ -24,7 +28,10 @@ func NewWorld(dir string) (*World, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", dir, err)
 	}
-	w := &World{root: fd}
+	w := &World{root: fd, at: fd}
+	if w.dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, err
+	}
 	for i := range w.slots {
 		w.slots[i] = -1
 	}
@@ -37,9 +44,10 @@ func (w *World) Close() {
 	unix.Close(w.root)
 }
 
-// CloseSlots closes the files but not the directory.
+// CloseSlots closes the files and maps but not the directory.
 func (w *World) CloseSlots() {
 	for i := range w.slots {
+		w.unmap(i)
 		w.keep(i, -1)
 	}
 }
@@ -58,15 +66,23 @@ func (w *World) Do(o Op) (outcome string, err error) {
 }
 
 func (w *World) do(o Op) (string, error) {
+	w.at = w.root
+	if o.Cwd {
+		w.at = unix.AT_FDCWD
+	}
 	switch o.Kind {
 	case Create, Open, Close, Tmpfile:
 		return w.doOpen(o)
-	case Write, Read, Ftruncate, Fallocate, CopyRange, Fsync, Fstat:
+	case Write, Read, Ftruncate, Fallocate, CopyRange, Fsync, Fstat, Flock:
 		return w.doSlot(o)
 	case Setxattr, Removexattr, Listxattr:
 		return w.doXattr(o)
 	case Append, ReadFile, Stat, List, Readlink:
 		return w.doContent(o)
+	case Chdir, Getcwd:
+		return w.doCwd(o)
+	case Mmap, MapRead, MapWrite, Msync, Munmap:
+		return w.doMap(o)
 	}
 	return "", w.doName(o)
 }
@@ -82,7 +98,7 @@ func (w *World) doOpen(o Op) (string, error) {
 	case Tmpfile:
 		flags |= unix.O_TMPFILE | unix.O_RDWR
 	}
-	fd, err := unix.Openat(w.root, o.Path, flags, o.Mode)
+	fd, err := unix.Openat(w.at, o.Path, flags, o.Mode)
 	if err != nil {
 		return "", err
 	}
@@ -112,6 +128,8 @@ func (w *World) doSlot(o Op) (string, error) {
 		return "", unix.Fallocate(fd, uint32(o.Flags), o.Off, o.Len)
 	case Fsync:
 		return "", unix.Fsync(fd)
+	case Flock:
+		return "", unix.Flock(fd, o.Flags|unix.LOCK_NB)
 	case CopyRange:
 		return w.copyRange(o)
 	}
@@ -153,16 +171,16 @@ func (w *World) doContent(o Op) (string, error) {
 		return w.append(o)
 	case Stat:
 		var st unix.Stat_t
-		err := unix.Fstatat(w.root, o.Path, &st, unix.AT_SYMLINK_NOFOLLOW)
+		err := unix.Fstatat(w.at, o.Path, &st, unix.AT_SYMLINK_NOFOLLOW)
 		return statText(&st), err
 	case List:
 		return w.list(o.Path)
 	case Readlink:
 		buf := make([]byte, 4096)
-		n, err := unix.Readlinkat(w.root, o.Path, buf)
+		n, err := unix.Readlinkat(w.at, o.Path, buf)
 		return string(buf[:max(n, 0)]), err
 	}
-	fd, err := unix.Openat(w.root, o.Path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	fd, err := unix.Openat(w.at, o.Path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return "", err
 	}
@@ -171,7 +189,7 @@ func (w *World) doContent(o Op) (string, error) {
 }
 
 func (w *World) append(o Op) (string, error) {
-	fd, err := unix.Openat(w.root, o.Path, unix.O_WRONLY|unix.O_APPEND|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	fd, err := unix.Openat(w.at, o.Path, unix.O_WRONLY|unix.O_APPEND|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return "", err
 	}
@@ -181,7 +199,7 @@ func (w *World) append(o Op) (string, error) {
 }
 
 func (w *World) list(path string) (string, error) {
-	fd, err := unix.Openat(w.root, path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(w.at, path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", err
 	}
@@ -215,23 +233,25 @@ func (w *World) doName(o Op) error {
 	case Truncate:
 		return unix.Truncate(w.proc(o.Path), o.Len)
 	case Rename:
-		return unix.Renameat2(w.root, o.Path, w.root, o.Path2, uint(o.Flags))
+		return unix.Renameat2(w.at, o.Path, w.at, o.Path2, uint(o.Flags))
 	case Link:
-		return unix.Linkat(w.root, o.Path, w.root, o.Path2, 0)
+		return unix.Linkat(w.at, o.Path, w.at, o.Path2, 0)
 	case LinkSlot:
-		return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", w.slots[o.Slot]), w.root, o.Path, unix.AT_SYMLINK_FOLLOW)
+		return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", w.slots[o.Slot]), w.at, o.Path, unix.AT_SYMLINK_FOLLOW)
 	case Unlink:
-		return unix.Unlinkat(w.root, o.Path, 0)
+		return unix.Unlinkat(w.at, o.Path, 0)
 	case Mkdir:
-		return unix.Mkdirat(w.root, o.Path, o.Mode)
+		return unix.Mkdirat(w.at, o.Path, o.Mode)
 	case Rmdir:
-		return unix.Unlinkat(w.root, o.Path, unix.AT_REMOVEDIR)
+		return unix.Unlinkat(w.at, o.Path, unix.AT_REMOVEDIR)
 	case Symlink:
-		return unix.Symlinkat(o.Path2, w.root, o.Path)
+		return unix.Symlinkat(o.Path2, w.at, o.Path)
 	case Mkfifo:
-		return unix.Mknodat(w.root, o.Path, unix.S_IFIFO|o.Mode, 0)
+		return unix.Mknodat(w.at, o.Path, unix.S_IFIFO|o.Mode, 0)
 	case Chmod:
-		return unix.Fchmodat(w.root, o.Path, o.Mode, 0)
+		return unix.Fchmodat(w.at, o.Path, o.Mode, 0)
+	case Chown:
+		return unix.Fchownat(w.at, o.Path, int(int32(o.Mode)), -1, unix.AT_SYMLINK_NOFOLLOW)
 	}
 	return w.utimens(o)
 }
@@ -239,12 +259,12 @@ func (w *World) doName(o Op) error {
 // utimens sets the time and reads it back.
 func (w *World) utimens(o Op) error {
 	want := unix.Timespec{Sec: o.Off, Nsec: o.Len}
-	err := unix.UtimesNanoAt(w.root, o.Path, []unix.Timespec{want, want}, unix.AT_SYMLINK_NOFOLLOW)
+	err := unix.UtimesNanoAt(w.at, o.Path, []unix.Timespec{want, want}, unix.AT_SYMLINK_NOFOLLOW)
 	if err != nil {
 		return err
 	}
 	var st unix.Stat_t
-	if err := unix.Fstatat(w.root, o.Path, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := unix.Fstatat(w.at, o.Path, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return err
 	}
 	if st.Mtim != want {
@@ -253,8 +273,13 @@ func (w *World) utimens(o Op) error {
 	return nil
 }
 
-// proc spells a path below the root for calls that have no *at form.
-func (w *World) proc(path string) string { return fmt.Sprintf("/proc/self/fd/%d/%s", w.root, path) }
+// proc spells a path for calls that have no *at form.
+func (w *World) proc(path string) string {
+	if w.at == unix.AT_FDCWD {
+		return "/proc/self/cwd/" + path
+	}
+	return fmt.Sprintf("/proc/self/fd/%d/%s", w.at, path)
+}
 
 func (w *World) doXattr(o Op) (string, error) {
 	path := w.proc(o.Path)
