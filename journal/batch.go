@@ -24,6 +24,7 @@ type batch struct {
 
 	runs    []execRun
 	touched []touch
+	ops     []touch // records of noted operations, by the operation's number
 	marks   []mark
 	logs    []mark // first records of log segments
 
@@ -61,9 +62,9 @@ type execRun struct {
 	first, last Seq
 }
 
-// touch says that a record concerns a node.
+// touch says that a record concerns a node, or is of an operation.
 type touch struct {
-	node NodeID
+	node NodeID // or the operation's number
 	seq  Seq
 }
 
@@ -99,6 +100,9 @@ func (b *batch) add(r *Record, hash [32]byte, loc Loc, end int64) {
 		b.runs[i].last = r.Seq
 	} else {
 		b.runs = append(b.runs, execRun{r.Actor.Exec, r.Seq, r.Seq})
+	}
+	if r.Op.noted() {
+		b.ops = append(b.ops, touch{NodeID(r.Op), r.Seq})
 	}
 	first := len(b.touched)
 	for i := range r.Changes {
@@ -179,6 +183,7 @@ func (b *batch) join(n *batch) {
 	b.execs = append(b.execs, n.execs...)
 	b.joinRuns(n.runs)
 	b.touched = append(b.touched, n.touched...)
+	b.ops = append(b.ops, n.ops...)
 	b.marks = append(b.marks, n.marks...)
 	b.logs = append(b.logs, n.logs...)
 	b.nextNode = max(b.nextNode, n.nextNode)

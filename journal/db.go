@@ -25,10 +25,11 @@ const (
 	bucketByExec
 	bucketByNode
 	bucketMarks
+	bucketByOp
 	bucketCount
 )
 
-var bucketNames = [bucketCount]string{"nodes", "entries", "content", "execs", "checkpoints", "logs", "packs", "by_exec", "by_node", "marks"}
+var bucketNames = [bucketCount]string{"nodes", "entries", "content", "execs", "checkpoints", "logs", "packs", "by_exec", "by_node", "marks", "by_op"}
 
 const (
 	bucketMeta = "meta"
@@ -146,7 +147,7 @@ func checkFormat(v []byte) error {
 	case f > FormatVersion:
 		return fmt.Errorf("open journal: %w: format %d, this winkfs knows %d", ErrNewerFormat, f, FormatVersion)
 	case f != FormatVersion:
-		return corruptDB("unknown format %d", f)
+		return fmt.Errorf("open journal: %w: format %d, this winkfs knows %d", ErrOlderFormat, f, FormatVersion)
 	}
 	return nil
 }

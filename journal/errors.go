@@ -11,6 +11,9 @@ var (
 	ErrLocked = errors.New("journal is in use")
 	// ErrNewerFormat means that a newer winkfs wrote the journal.
 	ErrNewerFormat = errors.New("journal was written by a newer winkfs")
+	// ErrOlderFormat means that a winkfs before the first release wrote the
+	// journal.
+	ErrOlderFormat = errors.New("journal was written by an older winkfs, in a format that is not read any more")
 	// ErrReadOnly is returned by changes to a store opened with ReadOnly.
 	ErrReadOnly = errors.New("journal is open for reading only")
 	// ErrClosed is returned by calls to a closed store.
@@ -21,6 +24,12 @@ var (
 	// ErrNotJournal means that the directory holds no journal.
 	ErrNotJournal = errors.New("no journal in the directory")
 )
+
+// otherFormat reports whether a journal is whole, as far as can be told, but in
+// a format that this package doesn't read.
+func otherFormat(err error) bool {
+	return errors.Is(err, ErrNewerFormat) || errors.Is(err, ErrOlderFormat)
+}
 
 // LockedError says who has the journal open. It matches ErrLocked.
 type LockedError struct {

@@ -288,20 +288,22 @@ func TestHalfBornJournal(t *testing.T) {
 	}
 }
 
-func TestNewerFormat(t *testing.T) {
-	dir, _ := makeJournal(t, 10)
-	h := fileHeader{magic: magicLog, file: 1, first: 1}
-	b := h.encode()
-	b[8] = 2
-	if _, err := decodeHeader(rechecked(b), magicLog); !errors.Is(err, ErrNewerFormat) {
-		t.Errorf("header: %v", err)
-	}
-	setFormat(t, filepath.Join(dir, dbName), 2)
-	if _, err := Open(dir, Options{}); !errors.Is(err, ErrNewerFormat) {
-		t.Errorf("open: %v", err)
-	}
-	if _, err := Verify(dir); !errors.Is(err, ErrNewerFormat) {
-		t.Errorf("verify: %v", err)
+func TestOtherFormat(t *testing.T) {
+	for version, want := range map[uint32]error{FormatVersion + 1: ErrNewerFormat, FormatVersion - 1: ErrOlderFormat} {
+		dir, _ := makeJournal(t, 10)
+		h := fileHeader{magic: magicLog, file: 1, first: 1}
+		b := h.encode()
+		b[8] = byte(version)
+		if _, err := decodeHeader(rechecked(b), magicLog); !errors.Is(err, want) {
+			t.Errorf("header of format %d: %v", version, err)
+		}
+		setFormat(t, filepath.Join(dir, dbName), version)
+		if _, err := Open(dir, Options{}); !errors.Is(err, want) {
+			t.Errorf("open format %d: %v", version, err)
+		}
+		if _, err := Verify(dir); !errors.Is(err, want) {
+			t.Errorf("verify format %d: %v", version, err)
+		}
 	}
 }
 

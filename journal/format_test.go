@@ -13,9 +13,9 @@ import (
 var update = flag.Bool("update", false, "write the format's fixtures anew")
 
 const (
-	fixture       = "testdata/v1"        // a journal of 30 records, closed
-	fixtureBroken = "testdata/v1-broken" // the same with a flipped bit in record 12
-	fixtureWant   = "testdata/v1.txt"    // what is to be read from it
+	fixture       = "testdata/v2"        // a journal of 30 records, closed
+	fixtureBroken = "testdata/v2-broken" // the same with a flipped bit in record 12
+	fixtureWant   = "testdata/v2.txt"    // what is to be read from it
 )
 
 func writeFixtures(t *testing.T) {
@@ -87,8 +87,8 @@ func describeChange(b *strings.Builder, c Change) {
 	}
 }
 
-// A journal of format 1 reads as it did when it was written.
-func TestFormat1(t *testing.T) {
+// A journal of format 2 reads as it did when it was written.
+func TestFormat2(t *testing.T) {
 	if *update {
 		writeFixtures(t)
 	}
@@ -105,7 +105,7 @@ func TestFormat1(t *testing.T) {
 	}
 }
 
-func TestFormat1Broken(t *testing.T) {
+func TestFormat2Broken(t *testing.T) {
 	r := mustVerify(t, fixtureBroken)
 	if len(r.Problems) == 0 || r.Problems[0].Seq != 12 || r.Problems[0].File != logName(1, 1) {
 		t.Errorf("report is %+v", r)

@@ -9,7 +9,7 @@ import (
 
 // FormatVersion is the version of the format that this package writes. It is
 // described in FORMAT.md.
-const FormatVersion = 1
+const FormatVersion = 2
 
 // castagnoli is the polynomial of all checksums (CRC-32C).
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -57,8 +57,8 @@ func (h *fileHeader) encode() []byte {
 	return binary.LittleEndian.AppendUint32(b, crcOf(b))
 }
 
-// decodeHeader reads a header. ErrNewerFormat is returned for a valid header
-// of a later version only, so that damage is not taken for one.
+// decodeHeader reads a header. ErrNewerFormat and ErrOlderFormat are returned
+// for a valid header of another version only, so that damage is not taken for one.
 func decodeHeader(b []byte, magic string) (*fileHeader, error) {
 	if len(b) < headerSize {
 		return nil, errHeaderCut
@@ -74,7 +74,7 @@ func decodeHeader(b []byte, magic string) (*fileHeader, error) {
 		if v > FormatVersion {
 			return nil, fmt.Errorf("%w: format %d, this winkfs knows %d", ErrNewerFormat, v, FormatVersion)
 		}
-		return nil, fmt.Errorf("%w: unknown version %d", errHeader, v)
+		return nil, fmt.Errorf("%w: format %d, this winkfs knows %d", ErrOlderFormat, v, FormatVersion)
 	}
 	h := &fileHeader{magic: magic, file: binary.LittleEndian.Uint32(b[12:]), first: Seq(binary.LittleEndian.Uint64(b[16:]))}
 	copy(h.id[:], b[24:])

@@ -11,16 +11,39 @@ import (
 // SeqsOfNode returns the records that concern a node, in order: changes of its
 // attributes and content, and of entries that lead or led to it or lie in it.
 func (s *Store) SeqsOfNode(id NodeID) ([]Seq, error) {
+	seqs, err := s.mentionedSeqs(bucketByNode, id, func(b *batch) []touch { return b.touched })
+	if err != nil {
+		return nil, fmt.Errorf("look up records of node %d: %w", id, err)
+	}
+	return seqs, nil
+}
+
+// SeqsOfOp returns the records of an operation, in order. Only operations that
+// are not on files are listed: commands, checkpoints, undo and its kin,
+// refusals.
+func (s *Store) SeqsOfOp(op Op) ([]Seq, error) {
+	if !op.noted() {
+		return nil, fmt.Errorf("look up records of operation %s: %w", op, ErrUnknownOp)
+	}
+	seqs, err := s.mentionedSeqs(bucketByOp, NodeID(op), func(b *batch) []touch { return b.ops })
+	if err != nil {
+		return nil, fmt.Errorf("look up records of operation %s: %w", op, err)
+	}
+	return seqs, nil
+}
+
+// mentionedSeqs reads an index of mentions.
+func (s *Store) mentionedSeqs(bucket int, id NodeID, of func(*batch) []touch) ([]Seq, error) {
 	pending := s.pendingSeqs(func(b *batch) []Seq {
 		var out []Seq
-		for _, t := range b.touched {
+		for _, t := range of(b) {
 			if t.node == id {
 				out = append(out, t.seq)
 			}
 		}
 		return out
 	})
-	stored, err := s.storedSeqs(bucketByNode, uint64(id), func(out []Seq, k, p []byte) ([]Seq, error) {
+	stored, err := s.storedSeqs(bucket, uint64(id), func(out []Seq, k, p []byte) ([]Seq, error) {
 		last := Seq(binary.BigEndian.Uint64(k[8:])) << blockBits
 		w := &wire{b: p}
 		for len(w.b) > 0 {
@@ -29,10 +52,7 @@ func (s *Store) SeqsOfNode(id NodeID) ([]Seq, error) {
 		}
 		return out, dbWire(w)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("look up records of node %d: %w", id, err)
-	}
-	return mergeSeqs(stored, pending), nil
+	return mergeSeqs(stored, pending), err
 }
 
 // SeqsOfExec returns the records of an exec, in order; of exec 0, those of

@@ -40,6 +40,8 @@ var opNames = [opMax]string{
 	OpDiscard:      "discard",
 	OpApply:        "apply",
 	OpDenied:       "denied",
+	OpGroupBegin:   "begin",
+	OpGroupEnd:     "end",
 }
 
 // String returns the operation's name in the log and in JSON.

@@ -35,7 +35,7 @@ func Create(dir string, o Options) (*Store, error) {
 
 // Open opens the journal in dir and brings it to the newest record that the
 // log has whole. It refuses a journal in use (ErrLocked), one of a newer
-// winkfs (ErrNewerFormat) and a damaged one (*CorruptError).
+// winkfs (ErrNewerFormat), one of before the first release (ErrOlderFormat) and a damaged one (*CorruptError).
 func Open(dir string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	s := newStore(dir, o)

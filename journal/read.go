@@ -17,7 +17,7 @@ func (s *Store) Records(from, to Seq, fn func(*Record) error) error {
 	if from > to {
 		return nil
 	}
-	return s.walk(from, to, fn)
+	return s.walk(from, to, nil, fn)
 }
 
 // RecordsDesc calls fn for the records from..to, both included, the newest
@@ -28,7 +28,7 @@ func (s *Store) RecordsDesc(from, to Seq, fn func(*Record) error) error {
 	for to >= from && to > 0 {
 		lo := max(from, blockStart(to))
 		var block []*Record
-		err := s.walk(lo, to, func(r *Record) error {
+		err := s.walk(lo, to, nil, func(r *Record) error {
 			block = append(block, r)
 			return nil
 		})
@@ -45,6 +45,37 @@ func (s *Store) RecordsDesc(from, to Seq, fn func(*Record) error) error {
 	return nil
 }
 
+// Pick calls fn for the records of the given numbers, which ascend. Records
+// that don't exist are left out. It is otherwise like Records.
+func (s *Store) Pick(seqs []Seq, fn func(*Record) error) error {
+	for len(seqs) > 0 {
+		n := 1
+		for n < len(seqs) && seqs[n]-seqs[n-1] <= markEvery {
+			n++
+		}
+		from, to := s.clamp(seqs[0], seqs[n-1])
+		if from > to {
+			return nil
+		}
+		if err := s.walk(from, to, pickOf(seqs[:n]), fn); err != nil {
+			return err
+		}
+		seqs = seqs[n:]
+	}
+	return nil
+}
+
+// pickOf returns a function that tells for ascending numbers whether they are
+// among seqs.
+func pickOf(seqs []Seq) func(Seq) bool {
+	return func(seq Seq) bool {
+		for len(seqs) > 0 && seqs[0] < seq {
+			seqs = seqs[1:]
+		}
+		return len(seqs) > 0 && seqs[0] == seq
+	}
+}
+
 func (s *Store) clamp(from, to Seq) (Seq, Seq) {
 	head := s.Head()
 	if to == 0 || to > head {
@@ -56,8 +87,9 @@ func (s *Store) clamp(from, to Seq) (Seq, Seq) {
 // blockStart returns the marked record at or before seq.
 func blockStart(seq Seq) Seq { return (seq-1)/markEvery*markEvery + 1 }
 
-// walk reads the records from..to, which must exist.
-func (s *Store) walk(from, to Seq, fn func(*Record) error) error {
+// walk reads those records from..to, which must exist, that are wanted; nil
+// means all.
+func (s *Store) walk(from, to Seq, wanted func(Seq) bool, fn func(*Record) error) error {
 	m, err := s.findMark(blockStart(from))
 	if err != nil {
 		return fmt.Errorf("read records: %w", err)
@@ -68,7 +100,7 @@ func (s *Store) walk(from, to Seq, fn func(*Record) error) error {
 		return fmt.Errorf("read records: %w", err)
 	}
 	for w.seq <= to {
-		r, err := w.next(w.seq >= from)
+		r, err := w.next(w.seq >= from && (wanted == nil || wanted(w.seq)))
 		if err != nil {
 			return fmt.Errorf("read records: %w", err)
 		}

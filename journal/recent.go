@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -128,7 +127,7 @@ func (s *Store) checkSegment(c *chain, d *dataFile, limit int64, within bool) er
 
 // headerError places a header's damage. That a later version wrote it is none.
 func headerError(d *dataFile, err error) error {
-	if errors.Is(err, ErrNewerFormat) {
+	if otherFormat(err) {
 		return err
 	}
 	return corruptAt(d.name, 0, d.first, "%v", err)

@@ -44,8 +44,14 @@ const (
 	OpDiscard
 	OpApply
 	OpDenied
+	OpGroupBegin // the commands from here on belong together
+	OpGroupEnd
 	opMax
 )
+
+// noted reports whether the operation is one that the index by operation
+// lists: all but those on files, which are too many to be of use there.
+func (o Op) noted() bool { return o >= OpExecBegin }
 
 // Actor is who did it. What could not be found out is left zero or "unknown",
 // never guessed.
@@ -117,8 +123,8 @@ type DataRef struct {
 // are zero.
 type Note struct {
 	Exec       *Exec  // OpExecBegin, OpExecEnd: the exec's state then
-	Checkpoint string // OpCheckpoint, OpUncheckpoint: its name
-	Point      Seq    // OpCheckpoint, OpRollback: the point meant
+	Checkpoint string // OpCheckpoint, OpUncheckpoint: its name; OpGroupBegin: the group's, "" = none
+	Point      Seq    // OpCheckpoint, OpRollback: the point meant; OpGroupBegin: the group's number; OpGroupEnd: its OpGroupBegin
 	Undone     []Seq  // OpUndo, OpRedo, OpRollback, OpDiscard: the records inverted
 	Rule       string // OpDenied: the rule that refused
 	Message    string // OpDenied: the guiding text

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
@@ -75,7 +74,7 @@ func (s *Store) resume(r *replay) error {
 	if err == nil {
 		return s.packs.resume(last)
 	}
-	if errors.Is(err, ErrNewerFormat) {
+	if otherFormat(err) {
 		return err
 	}
 	return s.mendPack(last, r.sameBoot, err)

@@ -16,7 +16,7 @@ import (
 // durable when it was written.
 func (r *replay) damaged(i int, pos int64, cause error) (done bool, err error) {
 	d := r.logs[i]
-	if errors.Is(cause, ErrNewerFormat) {
+	if otherFormat(cause) {
 		return false, cause
 	}
 	bad := corruptAt(d.name, pos, r.seq+1, "%v", cause)

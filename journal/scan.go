@@ -54,7 +54,7 @@ func (s *logScan) findID(logs []*dataFile) error {
 			continue
 		}
 		h, err := decodeHeader(b[:], magicLog)
-		if errors.Is(err, ErrNewerFormat) {
+		if otherFormat(err) {
 			return err
 		}
 		if err == nil {

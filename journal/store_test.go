@@ -141,6 +141,32 @@ func checkReads(t *testing.T, s *Store, recs []*Record, h *history) {
 			t.Fatalf("records of exec %d: %v, want %v (%v)", id, got, want, err)
 		}
 	}
+	checkOps(t, s, recs)
+}
+
+// checkOps compares the index by operation, and picks its records.
+func checkOps(t *testing.T, s *Store, recs []*Record) {
+	t.Helper()
+	byOp := map[Op][]Seq{}
+	for _, r := range recs {
+		byOp[r.Op] = append(byOp[r.Op], r.Seq)
+	}
+	for _, op := range []Op{OpExecBegin, OpExecEnd, OpCheckpoint, OpDenied, OpUndo} {
+		seqs, err := s.SeqsOfOp(op)
+		if err != nil || !equalSeqs(seqs, byOp[op]) {
+			t.Fatalf("records of %s: %v, want %v (%v)", op, seqs, byOp[op], err)
+		}
+		var picked []Seq
+		if err := s.Pick(append(seqs, Seq(len(recs)+7)), func(r *Record) error {
+			picked = append(picked, r.Seq)
+			return nil
+		}); err != nil || !equalSeqs(picked, byOp[op]) {
+			t.Fatalf("picked records of %s: %v, want %v (%v)", op, picked, byOp[op], err)
+		}
+	}
+	if _, err := s.SeqsOfOp(OpWrite); err == nil {
+		t.Fatal("the index lists no writes, and nobody says so")
+	}
 }
 
 func equalSeqs(a, b []Seq) bool {

@@ -123,7 +123,7 @@ func (v *verifier) openCopy() error {
 		return err
 	}
 	err = v.readCopy(f)
-	if errors.Is(err, ErrNewerFormat) {
+	if otherFormat(err) {
 		return err
 	}
 	if err != nil {

@@ -21,7 +21,7 @@ type batchWriter struct {
 // write writes the batch and the meta value. The transaction must be rolled
 // back on error, and m is then of no use.
 func (w *batchWriter) write() error {
-	for _, step := range []func() error{w.nodes, w.entries, w.content, w.execs, w.points, w.logs, w.byExec, w.byNode, w.marks} {
+	for _, step := range []func() error{w.nodes, w.entries, w.content, w.execs, w.points, w.logs, w.byExec, w.byNode, w.marks, w.byOp} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -193,12 +193,17 @@ func joinStoredRun(t *table, r execRun) (Seq, error) {
 // node share one value of the index.
 const blockBits = 12
 
-func (w *batchWriter) byNode() error {
-	t, err := tableOf(w.tx, w.m, bucketByNode)
+func (w *batchWriter) byNode() error { return w.mentions(bucketByNode, w.b.touched) }
+
+func (w *batchWriter) byOp() error { return w.mentions(bucketByOp, w.b.ops) }
+
+// mentions adds records to an index.
+func (w *batchWriter) mentions(bucket int, touched []touch) error {
+	t, err := tableOf(w.tx, w.m, bucket)
 	if err != nil {
 		return err
 	}
-	ts := slices.Clone(w.b.touched)
+	ts := slices.Clone(touched)
 	slices.SortFunc(ts, func(a, b touch) int {
 		return cmp.Or(cmp.Compare(a.node, b.node), cmpSeq(a.seq, b.seq))
 	})
@@ -216,7 +221,7 @@ func (w *batchWriter) byNode() error {
 	return nil
 }
 
-// addMentions appends records of one block to a node's value: each is written
+// addMentions appends records of one block to a node's or operation's value: each is written
 // as its distance from the one before, the first from the block's begin.
 func addMentions(t *table, ts []touch) error {
 	block := ts[0].seq >> blockBits

@@ -163,6 +163,8 @@ func journalError(e *Entry, err error) error {
 		return Wrap(CodeFailure, err, "open workspace %s", e.ID).Hinted("another winkfs works on it; try again when it is done")
 	case errors.Is(err, journal.ErrNewerFormat):
 		return Wrap(CodeFailure, err, "open workspace %s", e.ID).Hinted("use the winkfs that wrote it, or a newer one")
+	case errors.Is(err, journal.ErrOlderFormat):
+		return Wrap(CodeFailure, err, "open workspace %s", e.ID).Hinted("use the winkfs that wrote it")
 	case errors.As(err, &corrupt):
 		return Wrap(CodeCorrupt, err, "open workspace %s", e.ID).At(corrupt.File).Hinted("`winkfs verify %s` says what is readable", e.ID)
 	}

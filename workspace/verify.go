@@ -21,7 +21,7 @@ type VerifyResult struct {
 // Verify checks a workspace's journal, mounted or not. It reads only.
 func Verify(e *Entry) (*VerifyResult, error) {
 	r, err := journal.Verify(e.Dir)
-	if errors.Is(err, journal.ErrNewerFormat) {
+	if errors.Is(err, journal.ErrNewerFormat) || errors.Is(err, journal.ErrOlderFormat) {
 		return nil, journalError(e, err)
 	}
 	if err != nil {
