@@ -20,6 +20,9 @@ type adapter struct {
 	tree  Tree
 	log   *slog.Logger
 	limit limiter
+	// suid says that set-id bits and file capabilities have an effect in the
+	// mount; immutable.
+	suid bool
 	// notify is set before the first request of a mount.
 	notify atomic.Pointer[Notifier]
 }

@@ -24,10 +24,10 @@
 // The kernel applies the umask: DONT_MASK and POSIX_ACL are not negotiated, so
 // modes are stored as they come. A directory's default ACL is not inherited.
 //
-// security.capability is answered "no such attribute" without asking the tree,
-// and left out of lists. The kernel asks for it before the first write to a
-// file and at each exec; and in a workspace, which is mounted nosuid, file
-// capabilities have no effect.
+// In a mount that is nosuid, security.capability is answered "no such attribute"
+// without asking the tree, and left out of lists. The kernel asks for it before
+// the first write to a file and at each exec, and file capabilities have no
+// effect there.
 //
 // CREATE of a name that exists although the kernel thought it did not (the
 // daemon put it there meanwhile) answers ESTALE without O_EXCL: the kernel then

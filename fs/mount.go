@@ -16,7 +16,11 @@ type MountConfig struct {
 	ReadOnly   bool
 	AllowOther bool // let other users in; root's mounts always do
 	NoIDMap    bool // don't offer id-mapped binds of the mount
-	Method     dev.Method
+	NoExec     bool // nothing in the mount can be executed
+	// Suid and Dev let set-id bits, file capabilities and device nodes take
+	// effect in the mount.
+	Suid, Dev bool
+	Method    dev.Method
 }
 
 // Mount is a tree that is mounted. Its methods are safe for concurrent use.
@@ -32,7 +36,7 @@ func Serve(cfg MountConfig, t Tree, log *slog.Logger) (*Mount, error) {
 	if _, err := dev.Heal(cfg.Dir); err != nil {
 		return nil, fmt.Errorf("mount workspace: %w", err)
 	}
-	a := &adapter{tree: t, log: log}
+	a := &adapter{tree: t, log: log, suid: cfg.Suid}
 	prepare := func(q *dev.Queue) {
 		n := &Notifier{queue: q}
 		a.notify.Store(n)
@@ -40,7 +44,7 @@ func Serve(cfg MountConfig, t Tree, log *slog.Logger) (*Mount, error) {
 	}
 	conn, err := dev.Mount(dev.Config{
 		Dir: cfg.Dir, ID: cfg.ID, ReadOnly: cfg.ReadOnly, AllowOther: cfg.AllowOther,
-		NoIDMap: cfg.NoIDMap, Method: cfg.Method, Logger: log, Prepare: prepare,
+		NoIDMap: cfg.NoIDMap, NoExec: cfg.NoExec, Suid: cfg.Suid, Dev: cfg.Dev, Method: cfg.Method, Logger: log, Prepare: prepare,
 	}, a)
 	if err != nil {
 		return nil, fmt.Errorf("mount workspace: %w", err)

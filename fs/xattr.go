@@ -13,7 +13,7 @@ const capability = "security.capability"
 // GetXAttr answers GETXATTR: the value's length, and the value if there is
 // room. No room at all means that only the length is asked for.
 func (a *adapter) GetXAttr(_ <-chan struct{}, h *fuse.InHeader, name string, dest []byte) (uint32, fuse.Status) {
-	if name == capability {
+	if name == capability && !a.suid {
 		return 0, fuse.ENODATA
 	}
 	v, err := a.tree.Getxattr(request(h), node(h), name)
@@ -38,7 +38,7 @@ func (a *adapter) ListXAttr(_ <-chan struct{}, h *fuse.InHeader, dest []byte) (u
 	}
 	n := 0
 	for _, name := range names {
-		if name == capability {
+		if name == capability && !a.suid {
 			continue
 		}
 		if end := n + len(name) + 1; end <= len(dest) {

@@ -157,7 +157,8 @@ func appliable(mode uint32) bool {
 }
 
 // locate returns where a path of the workspace lies: in the source with the
-// longest place above it. A source's own root can't be applied to.
+// longest place above it. A source's own root can't be applied to, nor can a
+// stack of directories, none of which has the files that the stack shows.
 func (w *Workspace) locate(path string) (hostPath, bool) {
 	best, found := hostPath{}, false
 	longest := -1
@@ -168,7 +169,7 @@ func (w *Workspace) locate(path string) (hostPath, bool) {
 		}
 		longest = len(at)
 		best = hostPath{uint32(i + 1), strings.TrimPrefix(strings.TrimPrefix(path, at), "/")}
-		found = best.path != "" && s.Mode == "rw"
+		found = best.path != "" && s.Mode == "rw" && len(s.Below) == 0
 	}
 	return best, found
 }

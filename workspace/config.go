@@ -21,6 +21,7 @@ type Config struct {
 	Name      string     `yaml:"name,omitempty" json:"name,omitempty"`
 	Created   Time       `yaml:"created" json:"created"`
 	Ephemeral bool       `yaml:"ephemeral,omitempty" json:"ephemeral,omitempty"`
+	Profile   string     `yaml:"profile,omitempty" json:"profile,omitempty"` // see ProfileDefault, ProfilePOSIXFull; "" = default
 	Sources   []Source   `yaml:"sources" json:"sources"`
 	Exec      ExecConfig `yaml:"exec" json:"exec"`
 }
@@ -30,6 +31,21 @@ type Source struct {
 	Host string `yaml:"host" json:"host"` // absolute, without symbolic links
 	At   string `yaml:"at" json:"at"`     // slash path below the root, "/" = the root itself
 	Mode string `yaml:"mode" json:"mode"` // rw or ro
+	// Below are further directories that show under Host, the next one first,
+	// merged as the layers of a union mount are.
+	Below []string `yaml:"below,omitempty" json:"below,omitempty"`
+}
+
+// dirs returns the source's host directories, the uppermost first.
+func (s *Source) dirs() []string { return append([]string{s.Host}, s.Below...) }
+
+// dirs returns the host directories of all sources.
+func (c *Config) dirs() []string {
+	var all []string
+	for i := range c.Sources {
+		all = append(all, c.Sources[i].dirs()...)
+	}
+	return all
 }
 
 // ExecConfig is how commands run in the workspace unless a request says

@@ -20,7 +20,7 @@ func (p *parser) top() keys {
 		"symlinks":    p.unsupported("symlinks", "allow"),
 		"guard":       p.unsupported("guard"),
 		"audit":       p.unsupported("audit", "changes"),
-		"profile":     p.unsupported("profile", "default"),
+		"profile":     decode(p, "profile", &p.c.Profile, oneOf(ProfileDefault, ProfilePOSIXFull)),
 		"permissions": p.unsupported("permissions"),
 		"retention":   p.unsupported("retention"),
 	}

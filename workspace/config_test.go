@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -20,8 +21,8 @@ rules: []
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Source{{"/etc/w/p", "in/p", "rw"}, {"/data", "other", "ro"}}
-	if len(c.Sources) != 2 || c.Sources[0] != want[0] || c.Sources[1] != want[1] {
+	want := []Source{{Host: "/etc/w/p", At: "in/p", Mode: "rw"}, {Host: "/data", At: "other", Mode: "ro"}}
+	if !reflect.DeepEqual(c.Sources, want) {
 		t.Errorf("sources %+v, want %+v", c.Sources, want)
 	}
 	e := c.Exec
@@ -83,7 +84,7 @@ func TestFreeze(t *testing.T) {
 	dir := t.TempDir()
 	c := DefaultConfig()
 	c.ID, c.Name, c.Created = "abc", "n", now(t)
-	c.Sources = []Source{{"/src", "/", "rw"}}
+	c.Sources = []Source{{Host: "/src", At: "/", Mode: "rw"}}
 	if err := c.freeze(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func TestFreeze(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.ID != c.ID || got.Sources[0] != c.Sources[0] || !got.Created.Equal(c.Created.Time) || got.Exec.Memory != c.Exec.Memory {
+	if got.ID != c.ID || !reflect.DeepEqual(got.Sources, c.Sources) || !got.Created.Equal(c.Created.Time) || got.Exec.Memory != c.Exec.Memory {
 		t.Errorf("got %+v, want %+v", got, c)
 	}
 }

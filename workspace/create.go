@@ -84,6 +84,11 @@ func (c *Config) Resolve(root string) error {
 			return err
 		}
 		s.Host = host
+		for j := range s.Below {
+			if s.Below[j], err = sourceDir(s.Below[j]); err != nil {
+				return err
+			}
+		}
 		if s.At == "" {
 			s.At = filepath.Base(host)
 		}
@@ -97,8 +102,15 @@ func (c *Config) Resolve(root string) error {
 		s.At = at
 		places = append(places, at)
 	}
-	return c.checkStateRoot(root)
+	if n := len(c.dirs()); n > maxDirs {
+		return Fail(CodeUsage, "create workspace: %d source directories; at most %d are possible", n, maxDirs)
+	}
+	return errors.Join(c.checkProfile(), c.checkStateRoot(root))
 }
+
+// maxDirs bounds the host directories of a workspace: node numbers have six bits
+// for the source.
+const maxDirs = 64
 
 // sourceDir returns the absolute path of a source without symbolic links.
 func sourceDir(host string) (string, error) {

@@ -322,9 +322,9 @@ func probeHost() exec.Host {
 // directory itself stays: without it no command would run.
 func (w *Workspace) hidden(mountPoint string) []string {
 	dirs := []string{w.root(), mountPoint}
-	for _, s := range w.cfg.Sources {
-		if path.Dir(s.Host) != "/" {
-			dirs = append(dirs, s.Host)
+	for _, dir := range w.cfg.dirs() {
+		if path.Dir(dir) != "/" {
+			dirs = append(dirs, dir)
 		}
 	}
 	return dirs

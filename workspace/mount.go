@@ -16,6 +16,12 @@ type MountOptions struct {
 	Private    bool   // the process has a mount namespace of its own
 	ReadOnly   bool
 	AllowOther bool
+	// NoSuid, NoDev and NoExec are as in mount(8). The first two only mean
+	// something where the profile would let set-id bits and devices work.
+	NoSuid, NoDev, NoExec bool
+	// NoWalk leaves out the walk that fills the kernel's caches, which holds the
+	// mount while it lasts: umount(8) would find it busy.
+	NoWalk bool
 }
 
 // mounted is a workspace's mount.
@@ -31,8 +37,12 @@ func (w *Workspace) Mount(o MountOptions) error {
 	if err := CheckMount(w.root(), w.cfg, o.Mountpoint); err != nil {
 		return err
 	}
+	if err := w.cfg.checkProfile(); err != nil {
+		return err
+	}
 	m, err := fusefs.Serve(fusefs.MountConfig{
 		Dir: o.Mountpoint, ID: w.entry.ID, ReadOnly: o.ReadOnly, AllowOther: o.AllowOther,
+		Suid: w.cfg.full() && !o.NoSuid, Dev: w.cfg.full() && !o.NoDev, NoExec: o.NoExec,
 	}, w.tree, w.log)
 	if err != nil {
 		return mountError(o.Mountpoint, err)
@@ -40,7 +50,10 @@ func (w *Workspace) Mount(o MountOptions) error {
 	if w.watcher != nil {
 		w.watcher.Start(w.tree)
 	}
-	stop := w.startWalk(m.Dir())
+	stop := func() {}
+	if !o.NoWalk {
+		stop = w.startWalk(m.Dir())
+	}
 	now := Time{time.Now().UTC()}
 	w.mu.Lock()
 	w.mnt = &mounted{Mount: m, private: o.Private, stopWalk: stop}

@@ -37,8 +37,19 @@ type OpenOptions struct {
 // lowerFDs bounds the descriptors kept open on the sources.
 const lowerFDs = 512
 
-// lockWait is how long Open waits for another command to let go.
-const lockWait = 3 * time.Second
+// How long Open waits for another process to let go: a command does what it
+// does in that time, and a daemon that was just unmounted writes down the rest.
+const (
+	lockWait      = 3 * time.Second
+	lockWaitServe = 30 * time.Second
+)
+
+func (m OpenMode) lockWait() time.Duration {
+	if m == Serving {
+		return lockWaitServe
+	}
+	return lockWait
+}
 
 // Workspace is an open workspace. Its methods are safe for concurrent use.
 type Workspace struct {
@@ -83,7 +94,7 @@ func Open(e *Entry, o OpenOptions) (*Workspace, error) {
 		return nil, err
 	}
 	w.store, err = journal.Open(e.Dir, journal.Options{
-		ReadOnly: o.Mode == ReadOnly, Logger: o.Logger, OnWrite: o.OnWrite, LockTimeout: lockWait,
+		ReadOnly: o.Mode == ReadOnly, Logger: o.Logger, OnWrite: o.OnWrite, LockTimeout: o.Mode.lockWait(),
 	})
 	if err != nil {
 		low.Close()
@@ -103,7 +114,7 @@ func (w *Workspace) build(low *lower.FS, sources []tree.Source) error {
 	w.nextExec = w.state.NextExec
 	cfg := tree.Config{
 		Store: w.store, State: w.state, Lower: low, Sources: sources, StateDir: w.entry.Dir,
-		Logger: w.log, ReadOnly: w.mode == ReadOnly, Decider: newDecider(w.cfg),
+		Logger: w.log, ReadOnly: w.mode == ReadOnly, Decider: newDecider(w.cfg), Profile: w.cfg.profile(),
 	}
 	if w.mode == Serving {
 		w.actors = actor.New()
@@ -130,21 +141,40 @@ func (w *Workspace) build(low *lower.FS, sources []tree.Source) error {
 func openSources(cfg *Config) (*lower.FS, []tree.Source, error) {
 	low := lower.New(lowerFDs)
 	var sources []tree.Source
+	// The sources themselves come first, so that their numbers are their places
+	// in the configuration.
 	for _, s := range cfg.Sources {
-		fd, err := unix.Open(s.Host, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
-		if err == nil {
-			if _, err = low.Add(fd); err != nil {
-				unix.Close(fd)
-			}
-		}
-		if err != nil {
+		if err := openSource(s.Host, low.Add); err != nil {
 			low.Close()
-			return nil, nil, Wrap(CodeFailure, err, "open source %s", s.Host).At(s.Host).
-				Hinted("bring the directory back; the workspace's changes are safe in its journal")
+			return nil, nil, err
 		}
 		sources = append(sources, tree.Source{At: treeAt(s.At), ReadOnly: s.Mode == "ro"})
 	}
+	for i, s := range cfg.Sources {
+		under := func(fd int) (*lower.Dir, error) { return low.AddBelow(low.Root(uint32(i+1)), fd) }
+		for _, dir := range s.Below {
+			if err := openSource(dir, under); err != nil {
+				low.Close()
+				return nil, nil, err
+			}
+		}
+	}
 	return low, sources, nil
+}
+
+// openSource opens one host directory and hands it over.
+func openSource(dir string, add func(fd int) (*lower.Dir, error)) error {
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err == nil {
+		if _, err = add(fd); err != nil {
+			unix.Close(fd)
+		}
+	}
+	if err != nil {
+		return Wrap(CodeFailure, err, "open source %s", dir).At(dir).
+			Hinted("bring the directory back; the workspace's changes are safe in its journal")
+	}
+	return nil
 }
 
 // treeAt is the tree's form of a place: "" for the root.

@@ -5,8 +5,6 @@ import (
 	iofs "io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -23,23 +21,23 @@ func (c *Config) checkStateRoot(root string) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range c.Sources {
+	for _, dir := range c.dirs() {
 		for _, m := range mounts {
-			if within(s.Host, m.Dir) {
-				return overlap(s.Host, "the source lies in the mount of workspace %s", strings.TrimPrefix(m.Source, "winkfs:")).
+			if within(dir, m.Dir) {
+				return overlap(dir, "the source lies in the mount of workspace %s", strings.TrimPrefix(m.Source, "winkfs:")).
 					Hinted("name that workspace's own source")
 			}
 		}
 	}
-	for _, s := range c.Sources {
+	for _, dir := range c.dirs() {
 		switch {
-		case s.Host == root:
-			return overlap(s.Host, "the source is the state directory").Hinted("choose another state directory by --state-dir or WINKFS_STATE_DIR")
-		case within(root, s.Host):
-			return overlap(s.Host, "the state directory %s lies inside the source, so the workspace would contain its own journal", root).
+		case dir == root:
+			return overlap(dir, "the source is the state directory").Hinted("choose another state directory by --state-dir or WINKFS_STATE_DIR")
+		case within(root, dir):
+			return overlap(dir, "the state directory %s lies inside the source, so the workspace would contain its own journal", root).
 				Hinted("choose another state directory by --state-dir or WINKFS_STATE_DIR")
-		case within(s.Host, root):
-			return overlap(s.Host, "the source lies inside the state directory %s", root).Hinted("choose another source")
+		case within(dir, root):
+			return overlap(dir, "the source lies inside the state directory %s", root).Hinted("choose another source")
 		}
 	}
 	return nil
@@ -84,8 +82,8 @@ func CheckMount(root string, cfg *Config, mountpoint string) error {
 	if !private && (within(mountpoint, root) || within(root, mountpoint)) {
 		return overlap(mountpoint, "the mount point and the state directory %s lie inside each other", root)
 	}
-	for _, s := range cfg.Sources {
-		host := resolved(s.Host)
+	for _, dir := range cfg.dirs() {
+		host := resolved(dir)
 		switch {
 		case host == mountpoint:
 			return overlap(mountpoint, "the mount point is the source itself, which must stay reachable").
@@ -167,59 +165,4 @@ func HasFusermount() bool {
 		}
 	}
 	return false
-}
-
-// Resume returns the workspace that goes on when this configuration is mounted
-// there: the one of the same name, or the one that was mounted there before
-// over the same sources. nil means that a new one is to be made. explicit says
-// that the configuration was read from a file; one that differs from the frozen
-// one is then refused, as it would not take effect.
-func (r *Registry) Resume(cfg *Config, mountpoint string, explicit bool) (*Entry, error) {
-	all, err := r.List()
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range slices.Backward(all) {
-		if e.Config == nil || e.Config.Ephemeral != cfg.Ephemeral {
-			continue
-		}
-		named := cfg.Name != "" && e.Name() == cfg.Name
-		here := e.Mountpoint() == mountpoint && (cfg.Name == "" || named)
-		if !named && !here {
-			continue
-		}
-		if !sameSources(e.Config.Sources, cfg.Sources) {
-			if named {
-				return nil, Fail(CodeUsage, "mount %s: a workspace of that name exists over %s", cfg.Name, sourcesText(e.Config.Sources)).
-					Hinted("choose another name, or go on with it: winkfs mount -w %s %s", cfg.Name, mountpoint)
-			}
-			continue
-		}
-		if explicit && !reflect.DeepEqual(e.Config.Exec, cfg.Exec) {
-			return nil, Fail(CodeUsage, "mount workspace %s: its configuration was frozen when it was made, and differs from the one given", e.ID).
-				Hinted("go on with the frozen one: winkfs mount -w %s %s; or make another workspace by --name", e.ID, mountpoint)
-		}
-		return e, nil
-	}
-	return nil, nil
-}
-
-// sameSources compares the kept sources with those asked for; none asked for
-// means whichever there are.
-func sameSources(kept, asked []Source) bool {
-	if len(asked) == 0 {
-		return true
-	}
-	return slices.EqualFunc(kept, asked, func(a, b Source) bool {
-		abs, err := filepath.Abs(b.Host)
-		return err == nil && a.Host == resolved(abs)
-	})
-}
-
-func sourcesText(sources []Source) string {
-	hosts := make([]string, len(sources))
-	for i, s := range sources {
-		hosts[i] = s.Host
-	}
-	return strings.Join(hosts, ", ")
 }

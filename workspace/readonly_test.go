@@ -7,7 +7,7 @@ import (
 )
 
 func TestReadOnlySources(t *testing.T) {
-	d := newDecider(&Config{Sources: []Source{{"/a", "/", "rw"}, {"/b", "in/ro", "ro"}, {"/c", "in/ro/rw", "rw"}}})
+	d := newDecider(&Config{Sources: []Source{{Host: "/a", At: "/", Mode: "rw"}, {Host: "/b", At: "in/ro", Mode: "ro"}, {Host: "/c", At: "in/ro/rw", Mode: "rw"}}})
 	tests := []struct {
 		op    policy.Op
 		path  string
@@ -34,7 +34,7 @@ func TestReadOnlySources(t *testing.T) {
 			t.Errorf("op %d on %s: a refusal without words", tt.op, tt.path)
 		}
 	}
-	if _, ok := newDecider(&Config{Sources: []Source{{"/a", "/", "rw"}}}).(policy.AllowAll); !ok {
+	if _, ok := newDecider(&Config{Sources: []Source{{Host: "/a", At: "/", Mode: "rw"}}}).(policy.AllowAll); !ok {
 		t.Error("a workspace without read-only sources asks for every access")
 	}
 }

@@ -22,7 +22,7 @@ func fake(t *testing.T, root, id, name, mountpoint string) {
 	}
 	c := DefaultConfig()
 	c.ID, c.Name, c.Created = id, name, now(t)
-	c.Sources = []Source{{"/src", "/", "rw"}}
+	c.Sources = []Source{{Host: "/src", At: "/", Mode: "rw"}}
 	if err := c.freeze(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestCheckMountOverlap(t *testing.T) {
 		}
 	}
 	at := func(p string) string { return filepath.Join(dir, p) }
-	cfg := &Config{Sources: []Source{{at("src"), "/", "rw"}}}
+	cfg := &Config{Sources: []Source{{Host: at("src"), At: "/", Mode: "rw"}}}
 	if err := CheckMount(at("state"), cfg, at("mnt")); err != nil {
 		t.Errorf("good mount point: %v", err)
 	}
@@ -125,7 +125,7 @@ func TestCreateRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		cfg := DefaultConfig()
-		cfg.Name, cfg.Sources = tt.name, []Source{{at(tt.source), "/", "rw"}}
+		cfg.Name, cfg.Sources = tt.name, []Source{{Host: at(tt.source), At: "/", Mode: "rw"}}
 		_, err := Create(NewRegistry(at(tt.root)), cfg)
 		if err == nil || !strings.Contains(err.Error(), tt.text) {
 			t.Errorf("%+v: got %v", tt, err)

@@ -18,13 +18,15 @@ func newApp(e *env) *cli.App {
 		HideVersion:          true,
 		HideHelpCommand:      true,
 		EnableBashCompletion: false,
-		Reader:               e.stdin,
-		Writer:               e.stdout,
-		ErrWriter:            io.Discard,
-		ExitErrHandler:       func(*cli.Context, error) {},
-		OnUsageError:         func(_ *cli.Context, err error, _ bool) error { return usage("%v", err) },
-		Flags:                globalFlags(e),
-		Action:               func(c *cli.Context) error { return cli.ShowAppHelp(c) },
+		// A comma belongs to the value: of --mount, of -o, of a path.
+		DisableSliceFlagSeparator: true,
+		Reader:                    e.stdin,
+		Writer:                    e.stdout,
+		ErrWriter:                 io.Discard,
+		ExitErrHandler:            func(*cli.Context, error) {},
+		OnUsageError:              func(_ *cli.Context, err error, _ bool) error { return usage("%v", err) },
+		Flags:                     globalFlags(e),
+		Action:                    func(c *cli.Context) error { return cli.ShowAppHelp(c) },
 	}
 	app.Commands = commands(e)
 	for _, c := range app.Commands {

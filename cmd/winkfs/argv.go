@@ -186,23 +186,6 @@ func wantsJSON(args []string) bool {
 	return false
 }
 
-// mountForm rewrites the arguments of mount(8), `winkfs SOURCE MOUNTPOINT -o
-// a,b`, into those of the mount command. Other arguments come back as they
-// are.
-func mountForm(app *cli.App, args []string) []string {
-	i := 1
-	for i < len(args) && slices.Contains([]string{"-s", "-f", "-n", "-v"}, args[i]) {
-		i++
-	}
-	if len(args) < i+2 || looksLikeFlag(args[i]) || looksLikeFlag(args[i+1]) || app.Command(args[i]) != nil {
-		return args
-	}
-	if !strings.Contains(args[i], "/") || !strings.HasPrefix(args[i+1], "/") {
-		return args
-	}
-	return slices.Concat([]string{args[0], "mount", "--mount8"}, args[i:])
-}
-
 func usage(format string, args ...any) error {
 	return workspace.Fail(workspace.CodeUsage, "%s", fmt.Sprintf(format, args...))
 }

@@ -96,16 +96,39 @@ func TestReorderRefuses(t *testing.T) {
 func TestMountForm(t *testing.T) {
 	app := newApp(&env{})
 	for in, want := range map[string]string{
-		"/src /mnt -o ro":   "winkfs mount --mount8 /src /mnt -o ro",
-		"./src /mnt":        "winkfs mount --mount8 ./src /mnt",
-		"-s /src /mnt -o x": "winkfs mount --mount8 /src /mnt -o x",
-		"src mnt":           "winkfs src mnt",
-		"diff /mnt":         "winkfs diff /mnt",
-		"status":            "winkfs status",
+		"winkfs /src /mnt -o ro":                          "winkfs mount --mount8 -o ro -- /src /mnt",
+		"winkfs ./src /mnt":                               "winkfs mount --mount8 -- ./src /mnt",
+		"winkfs -s /src /mnt -o x":                        "winkfs mount --mount8 -o x -- /src /mnt",
+		"winkfs winkfs mnt -orw,lowerdir=l,upperdir=u":    "winkfs mount --mount8 -o rw,lowerdir=l,upperdir=u -- winkfs mnt",
+		"winkfs /src /mnt -rnf":                           "winkfs mount --mount8 -o ro --fake -- /src /mnt",
+		"/sbin/mount.fuse.winkfs s m -o a -t fuse.winkfs": "/sbin/mount.fuse.winkfs mount --mount8 -o a -- s m",
+		"winkfs src mnt":                                  "winkfs src mnt",
+		"winkfs diff /mnt":                                "winkfs diff /mnt",
+		"winkfs mount /src /mnt -o ro":                    "winkfs mount /src /mnt -o ro",
+		"winkfs status":                                   "winkfs status",
 	} {
-		got := mountForm(app, append([]string{"winkfs"}, strings.Fields(in)...))
+		got := mountForm(app, strings.Fields(in))
 		if !slices.Equal(got, strings.Fields(want)) {
 			t.Errorf("%s: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestMountWords(t *testing.T) {
+	var o mountOptions
+	o.options = []string{`rw,suid,lowerdir=/a\,b\:c:/d,x-y=z`, `upperdir=/u,workdir=/w,profile=posix-full,nodev,ro`}
+	e := &env{}
+	if err := o.words(e); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(o.lower, []string{"/a,b:c", "/d"}) || o.upper != "/u" || e.globals.stateDir != "/u" ||
+		o.profile != "posix-full" || !o.noDev || !o.readOnly || o.noSuid {
+		t.Errorf("got %+v", o)
+	}
+	for _, bad := range []string{"lowerdir=/a::/b", "nosuch", "nosuch=1"} {
+		o := mountOptions{options: []string{bad}}
+		if err := o.words(&env{}); exitCode(err) != exitUsage {
+			t.Errorf("%s: got %v, want a usage error", bad, err)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 type daemonOptions struct {
 	id, mountpoint                       string
 	private, readOnly, allowOther, ready bool
+	noSuid, noDev, noExec, noWalk        bool
 }
 
 // newDaemonCommand is what a daemon's process runs; people don't.
@@ -31,6 +32,10 @@ func newDaemonCommand(e *env) *cli.Command {
 			&cli.BoolFlag{Name: "read-only", Destination: &o.readOnly},
 			&cli.BoolFlag{Name: "allow-other", Destination: &o.allowOther},
 			&cli.BoolFlag{Name: "ready", Destination: &o.ready},
+			&cli.BoolFlag{Name: "nosuid", Destination: &o.noSuid},
+			&cli.BoolFlag{Name: "nodev", Destination: &o.noDev},
+			&cli.BoolFlag{Name: "noexec", Destination: &o.noExec},
+			&cli.BoolFlag{Name: "nowalk", Destination: &o.noWalk},
 		},
 		Action: func(c *cli.Context) error { return runDaemon(c.Context, e, o) },
 	}
@@ -54,6 +59,7 @@ func runDaemon(ctx context.Context, e *env, o daemonOptions) error {
 	}
 	return e.serve(ctx, daemonSpec{
 		entry: entry, mountpoint: o.mountpoint, private: o.private, readOnly: o.readOnly, allowOther: o.allowOther,
+		noSuid: o.noSuid, noDev: o.noDev, noExec: o.noExec, noWalk: o.noWalk,
 	}, f)
 }
 
@@ -90,6 +96,7 @@ func (e *env) startServing(d daemonSpec, log *slog.Logger) (*workspace.Workspace
 	if err == nil {
 		err = ws.Mount(workspace.MountOptions{
 			Mountpoint: d.mountpoint, Private: d.private, ReadOnly: d.readOnly, AllowOther: d.allowOther,
+			NoSuid: d.noSuid, NoDev: d.noDev, NoExec: d.noExec, NoWalk: d.noWalk,
 		})
 		if err != nil {
 			l.Close()

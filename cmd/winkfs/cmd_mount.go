@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -21,8 +20,16 @@ type mountOptions struct {
 	foreground bool
 	readOnly   bool
 	allowOther bool
-	mount8     bool // the arguments are those of mount(8)
 	options    []string
+
+	mount8 bool // the arguments are those of mount(8)
+	fake   bool // all but mount, as mount(8)'s -f
+
+	// From the words of -o.
+	noSuid, noDev, noExec bool
+	profile               string
+	lower                 []string // lower directories, the first on top
+	upper                 string   // the state directory
 }
 
 func newMountCommand(e *env) *cli.Command {
@@ -39,8 +46,9 @@ func newMountCommand(e *env) *cli.Command {
 			&cli.BoolFlag{Name: "ephemeral", Usage: "remove the workspace when it is unmounted", Destination: &o.ephemeral},
 			&cli.BoolFlag{Name: "foreground", Aliases: []string{"f"}, Usage: "serve in this process", Destination: &o.foreground},
 			&cli.StringFlag{Name: "at", Usage: "mount the state at `POINT`, read-only", Destination: &o.at},
-			&cli.StringSliceFlag{Name: "options", Aliases: []string{"o"}, Usage: "options as mount(8) gives them: ro, allow_other, config=, name=, ...", Destination: &options},
+			&cli.StringSliceFlag{Name: "options", Aliases: []string{"o"}, Usage: "options as mount(8) gives them: ro, nosuid, nodev, noexec, allow_other, config=, name=, profile=default|posix-full (root only), lowerdir=A[:B...], upperdir=STATE", Destination: &options},
 			&cli.BoolFlag{Name: "mount8", Hidden: true, Destination: &o.mount8},
+			&cli.BoolFlag{Name: "fake", Hidden: true, Destination: &o.fake},
 		},
 		Action: func(c *cli.Context) error {
 			o.mounts, o.options = mounts.Value(), options.Value()
@@ -65,15 +73,25 @@ func runMount(ctx context.Context, e *env, o mountOptions, args []string) error 
 	if err != nil {
 		return err
 	}
+	if o.fake {
+		return nil
+	}
 	entry, fresh, err := e.mountable(o, source, mountpoint)
 	if err != nil {
+		return err
+	}
+	if err := workspace.AwaitEnd(ctx, entry); err != nil {
 		return err
 	}
 	if entry.Live {
 		return workspace.Fail(workspace.CodeFailure, "mount workspace %s: it is mounted at %s already", shown(entry), entry.Mountpoint()).
 			Hinted("winkfs umount %s", shown(entry))
 	}
-	d := daemonSpec{entry: entry, mountpoint: mountpoint, readOnly: o.readOnly, allowOther: o.allowOther}
+	d := daemonSpec{
+		entry: entry, mountpoint: mountpoint, readOnly: o.readOnly, allowOther: o.allowOther,
+		noSuid: o.noSuid, noDev: o.noDev, noExec: o.noExec,
+		noWalk: o.mount8,
+	}
 	if o.foreground {
 		err = e.serve(ctx, d, nil)
 	} else {
@@ -82,7 +100,7 @@ func runMount(ctx context.Context, e *env, o mountOptions, args []string) error 
 	if err != nil && fresh {
 		_ = workspace.Remove(entry)
 	}
-	if err != nil || o.foreground {
+	if err != nil || o.foreground || o.mount8 {
 		return err
 	}
 	return e.mountedNote(ctx, entry)
@@ -116,12 +134,14 @@ func (e *env) mountedNote(ctx context.Context, entry *workspace.Entry) error {
 
 // places splits the positional arguments.
 func (o *mountOptions) places(args []string) (source, mountpoint string, err error) {
-	switch len(args) {
-	case 1:
+	switch {
+	case len(args) == 1:
 		return "", args[0], nil
-	case 2:
-		if o.workspace != "" || len(o.mounts) > 0 {
-			return "", "", usage("mount takes a SOURCE, or -w, or --mount, not two of them")
+	case len(args) == 2 && len(o.lower) > 0 && o.mount8:
+		return "", args[1], nil // the source is only a label then
+	case len(args) == 2:
+		if o.workspace != "" || len(o.mounts) > 0 || len(o.lower) > 0 {
+			return "", "", usage("mount takes a SOURCE, or -w, or --mount, or -o lowerdir=, not two of them")
 		}
 		return args[0], args[1], nil
 	}
@@ -143,7 +163,7 @@ func (e *env) mountable(o mountOptions, source, mountpoint string) (entry *works
 	if err != nil {
 		return nil, false, err
 	}
-	if entry, err := reg.Resume(cfg, mountpoint, o.config != ""); entry != nil || err != nil {
+	if entry, err := o.resume(reg, cfg, mountpoint); entry != nil || err != nil {
 		return entry, false, err
 	}
 	if len(cfg.Sources) == 0 {
@@ -159,6 +179,15 @@ func (e *env) mountable(o mountOptions, source, mountpoint string) (entry *works
 	return entry, true, err
 }
 
+// resume finds the workspace that goes on, nil if there is none yet. An upper
+// directory holds one workspace, wherever it is mounted.
+func (o *mountOptions) resume(reg *workspace.Registry, cfg *workspace.Config, mountpoint string) (*workspace.Entry, error) {
+	if o.upper != "" && o.name == "" {
+		return reg.ResumeOnly(cfg, o.config != "")
+	}
+	return reg.Resume(cfg, mountpoint, o.config != "")
+}
+
 // effective returns the configuration that flags and files make.
 func (o *mountOptions) effective(source string) (*workspace.Config, error) {
 	cfg := workspace.DefaultConfig()
@@ -171,6 +200,10 @@ func (o *mountOptions) effective(source string) (*workspace.Config, error) {
 	if source != "" {
 		cfg.Sources = append([]workspace.Source{{Host: source, At: "/", Mode: "rw"}}, cfg.Sources...)
 	}
+	if len(o.lower) > 0 {
+		top := workspace.Source{Host: o.lower[0], At: "/", Mode: "rw", Below: o.lower[1:]}
+		cfg.Sources = append([]workspace.Source{top}, cfg.Sources...)
+	}
 	for _, m := range o.mounts {
 		s, err := parseMount(m)
 		if err != nil {
@@ -179,6 +212,9 @@ func (o *mountOptions) effective(source string) (*workspace.Config, error) {
 		cfg.Sources = append(cfg.Sources, s)
 	}
 	cfg.Name, cfg.Ephemeral = o.name, o.ephemeral
+	if o.profile != "" {
+		cfg.Profile = o.profile
+	}
 	return cfg, nil
 }
 
@@ -207,44 +243,4 @@ func parseMount(value string) (workspace.Source, error) {
 		return s, usage("--mount: mode must be rw or ro, not %q", s.Mode)
 	}
 	return s, nil
-}
-
-// ignoredWords are mount(8)'s words that mean nothing here.
-var ignoredWords = []string{
-	"rw", "dev", "nodev", "suid", "nosuid", "exec", "nofail", "noauto", "auto", "user", "users", "_netdev", "defaults",
-	"relatime", "noatime", "async",
-}
-
-// words takes the options of -o.
-func (o *mountOptions) words(e *env) error {
-	var words []string
-	for _, w := range o.options {
-		words = append(words, strings.Split(w, ",")...)
-	}
-	for _, w := range words {
-		key, val, _ := strings.Cut(w, "=")
-		switch {
-		case w == "ro":
-			o.readOnly = true
-		case w == "allow_other":
-			o.allowOther = true
-		case key == "config":
-			o.config = val
-		case key == "name":
-			o.name = val
-		case key == "upperdir":
-			e.globals.stateDir = val
-		case key == "lowerdir":
-			if strings.Contains(val, ":") {
-				return usage("-o lowerdir: several directories are not supported yet")
-			}
-			o.mounts = append(o.mounts, "host="+val+",at=/,mode=rw")
-		case key == "profile" && val != "default":
-			return usage("-o profile=%s is not supported yet", val)
-		case w == "", key == "workdir", key == "profile", key == "comment", strings.HasPrefix(w, "x-"), slices.Contains(ignoredWords, w):
-		default:
-			return usage("-o: unknown option %q", w)
-		}
-	}
-	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -29,6 +30,9 @@ type daemonSpec struct {
 	userNS     bool // and a user namespace of its own
 	readOnly   bool
 	allowOther bool
+	// As in mount(8).
+	noSuid, noDev, noExec bool
+	noWalk                bool // see workspace.MountOptions
 }
 
 // ready is the one message that a daemon sends its parent.
@@ -38,7 +42,11 @@ type ready struct {
 
 func (d *daemonSpec) args(root string) []string {
 	args := []string{"winkfs", "--state-dir", root, "daemon", "--id", d.entry.ID, "--mountpoint", d.mountpoint, "--ready"}
-	for flag, on := range map[string]bool{"--private": d.private, "--read-only": d.readOnly, "--allow-other": d.allowOther} {
+	for flag, on := range map[string]bool{
+		"--private": d.private, "--read-only": d.readOnly, "--allow-other": d.allowOther,
+		"--nosuid": d.noSuid, "--nodev": d.noDev, "--noexec": d.noExec,
+		"--nowalk": d.noWalk,
+	} {
 		if on {
 			args = append(args, flag)
 		}
@@ -63,6 +71,9 @@ func (e *env) spawn(ctx context.Context, d daemonSpec) error {
 		Path: "/proc/self/exe", Args: d.args(filepath.Dir(d.entry.Dir)), Env: e.environ, Dir: "/",
 		Stdout: log, Stderr: log, ExtraFiles: []*os.File{w}, SysProcAttr: d.attributes(),
 	}
+	if err := keepToOurselves(); err != nil {
+		return err
+	}
 	err = cmd.Start()
 	w.Close()
 	if err != nil {
@@ -75,6 +86,16 @@ func (e *env) spawn(ctx context.Context, d daemonSpec) error {
 		return d.silence(err, ctx)
 	}
 	return cmd.Process.Release()
+}
+
+// keepToOurselves keeps descriptors that this process was given from reaching
+// the daemon: it would hold a caller's locks and pipes for good.
+func keepToOurselves() error {
+	err := unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+	if err != nil && !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
+		return fmt.Errorf("keep descriptors from the daemon: %w", err)
+	}
+	return nil
 }
 
 // attributes says how the daemon's process is made.

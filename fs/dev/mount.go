@@ -35,8 +35,11 @@ type Config struct {
 	// NoIDMap leaves out the offer of id-mapped binds of the mount, which root
 	// makes by default where the kernel can.
 	NoIDMap bool
-	Method  Method
-	Logger  *slog.Logger // must be set
+	// Suid and Dev let set-id bits and device nodes take effect, which only
+	// root's mounts can; NoExec forbids to execute files.
+	Suid, Dev, NoExec bool
+	Method            Method
+	Logger            *slog.Logger // must be set
 	// Prepare, if set, gets the queue before the first request is served, so
 	// that no change goes untold.
 	Prepare func(*Queue)
@@ -84,10 +87,12 @@ type options struct {
 	source     string
 	readOnly   bool
 	allowOther bool
+	suid, dev  bool
+	noExec     bool
 }
 
 func (m *mounted) options(cfg *Config) options {
-	o := options{source: "winkfs:" + cfg.ID, readOnly: cfg.ReadOnly, allowOther: cfg.AllowOther}
+	o := options{source: "winkfs:" + cfg.ID, readOnly: cfg.ReadOnly, allowOther: cfg.AllowOther, suid: cfg.Suid, dev: cfg.Dev, noExec: cfg.NoExec}
 	switch {
 	case m.direct && m.initial && os.Geteuid() == 0:
 		o.allowOther = true

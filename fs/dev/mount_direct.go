@@ -24,16 +24,26 @@ func mountDirect(dir string, o options) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV)
-	if o.readOnly {
-		flags |= unix.MS_RDONLY
-	}
-	err = unix.Mount(o.source, fmt.Sprintf("/proc/self/fd/%d", at), FSType, flags, directData(fd, o))
+	err = unix.Mount(o.source, fmt.Sprintf("/proc/self/fd/%d", at), FSType, directFlags(o), directData(fd, o))
 	if err != nil {
 		unix.Close(fd)
 		return -1, mountError(dir, err)
 	}
 	return fd, nil
+}
+
+// directFlags is mount(2)'s flags.
+func directFlags(o options) uintptr {
+	var flags uintptr
+	for _, f := range []struct {
+		on  bool
+		bit uintptr
+	}{{!o.suid, unix.MS_NOSUID}, {!o.dev, unix.MS_NODEV}, {o.noExec, unix.MS_NOEXEC}, {o.readOnly, unix.MS_RDONLY}} {
+		if f.on {
+			flags |= f.bit
+		}
+	}
+	return flags
 }
 
 // directData is mount(2)'s data for FUSE. The owner is given as the process

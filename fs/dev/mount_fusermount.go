@@ -39,17 +39,27 @@ func mountFusermount(dir string, o options) (int, error) {
 // fusermountData is the helper's -o argument.
 func fusermountData(o options) string {
 	data := []string{
-		"nosuid", "nodev", "default_permissions", "subtype=winkfs",
+		word(o.suid, "suid", "nosuid"), word(o.dev, "dev", "nodev"), "default_permissions", "subtype=winkfs",
 		"fsname=" + escapeOption(o.source),
 		fmt.Sprintf("max_read=%d", MaxWrite),
 	}
 	if o.readOnly {
 		data = append(data, "ro")
 	}
+	if o.noExec {
+		data = append(data, "noexec")
+	}
 	if o.allowOther {
 		data = append(data, "allow_other")
 	}
 	return strings.Join(data, ",")
+}
+
+func word(on bool, yes, no string) string {
+	if on {
+		return yes
+	}
+	return no
 }
 
 // escapeOption keeps commas and backslashes from ending the option.

@@ -20,6 +20,9 @@ func canMount() bool {
 	return data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
 }
 
+// InitialUserNS reports whether the process is in the initial user namespace.
+func InitialUserNS() bool { return initialUserNS() }
+
 // initialUserNS reports whether the process is in the initial user namespace,
 // by its map of all ids to themselves. Without /proc it assumes so.
 func initialUserNS() bool {

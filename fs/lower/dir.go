@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -13,7 +14,8 @@ import (
 const resolve = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV
 
 // Dir is a lower directory. It holds no descriptor of its own, but for a
-// source's root.
+// source's root. Stat, Watch and the paths are about the directory itself;
+// Lookup and ReadDir see those below it in its stack, too.
 type Dir struct {
 	fs     *FS
 	root   *Dir
@@ -21,8 +23,10 @@ type Dir struct {
 	name   string
 	ino    uint64 // 0 = not known; what is opened must have this number
 	source uint32
-	rootFD int    // of a root
-	mnt    uint64 // of a root: the mount that it lies in
+	rootFD int                     // of a root
+	mnt    uint64                  // of a root: the mount that it lies in
+	under  *Dir                    // of a root: the next one in its stack, nil for the last
+	below  atomic.Pointer[beneath] // of any other in a stack: what is merged under it, once that was looked for
 }
 
 // Source returns the number of the source that the directory belongs to.
@@ -154,8 +158,12 @@ func (d *Dir) Stat(name string) (Stat, error) {
 	return d.convert(&sx), nil
 }
 
-// Watch calls fn with a descriptor of the directory, for inotify(7).
+// Watch calls fn with a descriptor of the directory, for inotify(7). One that is
+// merged from several layers can't be watched: a watch has one directory.
 func (d *Dir) Watch(fn func(fd int) bool) bool {
+	if d.Merged() {
+		return false
+	}
 	ok := false
 	err := d.with(func(fd int) error { ok = fn(fd); return nil })
 	return err == nil && ok
@@ -163,13 +171,24 @@ func (d *Dir) Watch(fn func(fd int) bool) bool {
 
 // Dirent is one entry of a lower directory.
 type Dirent struct {
-	Name string
-	Ino  uint64
-	Type uint32 // S_IFMT bits; 0 = the file system does not say
+	Name   string
+	Ino    uint64
+	Type   uint32 // S_IFMT bits; 0 = the file system does not say
+	Source uint32 // the source that has it
 }
 
-// ReadDir returns the entries of the directory, "." and ".." left out.
+// ReadDir returns the entries of the directory and of those merged under it,
+// "." and ".." left out. Of several entries of one name the uppermost counts.
 func (d *Dir) ReadDir() ([]Dirent, error) {
+	out, err := d.readOwn()
+	if err != nil {
+		return nil, err
+	}
+	return d.readBelow(out)
+}
+
+// readOwn returns the entries of the directory itself.
+func (d *Dir) readOwn() ([]Dirent, error) {
 	var out []Dirent
 	err := d.with(func(fd int) error {
 		// A descriptor of its own, since the position belongs to the open file.
@@ -178,7 +197,7 @@ func (d *Dir) ReadDir() ([]Dirent, error) {
 			return err
 		}
 		defer unix.Close(n)
-		out, err = readAll(n)
+		out, err = readAll(n, d.source)
 		return err
 	})
 	if err != nil {
@@ -187,7 +206,7 @@ func (d *Dir) ReadDir() ([]Dirent, error) {
 	return out, nil
 }
 
-func readAll(fd int) ([]Dirent, error) {
+func readAll(fd int, source uint32) ([]Dirent, error) {
 	buf := make([]byte, 64<<10)
 	var out []Dirent
 	for {
@@ -198,12 +217,12 @@ func readAll(fd int) ([]Dirent, error) {
 		if err != nil || n <= 0 {
 			return out, err
 		}
-		out = appendDirents(out, buf[:n])
+		out = appendDirents(out, buf[:n], source)
 	}
 }
 
 // appendDirents decodes linux_dirent64 structures (getdents64(2)).
-func appendDirents(out []Dirent, buf []byte) []Dirent {
+func appendDirents(out []Dirent, buf []byte, source uint32) []Dirent {
 	const nameOff = int(unsafe.Offsetof(unix.Dirent{}.Name))
 	for len(buf) >= nameOff {
 		de := (*unix.Dirent)(unsafe.Pointer(&buf[0]))
@@ -212,7 +231,7 @@ func appendDirents(out []Dirent, buf []byte) []Dirent {
 			name = name[:i]
 		}
 		if name != "." && name != ".." {
-			out = append(out, Dirent{Name: name, Ino: de.Ino, Type: uint32(de.Type) << 12})
+			out = append(out, Dirent{Name: name, Ino: de.Ino, Type: uint32(de.Type) << 12, Source: source})
 		}
 		buf = buf[de.Reclen:]
 	}

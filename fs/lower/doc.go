@@ -10,6 +10,8 @@
 // as needed. What is opened is compared with the inode number that was seen
 // before: a file that the host replaced is ErrStale, never read in its place.
 //
+// Several sources can be stacked in one place; see AddBelow.
+//
 // # Locks
 //
 //	fdCache.mu

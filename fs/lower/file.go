@@ -54,8 +54,11 @@ func checkRegular(fd int, ino uint64) error {
 	return nil
 }
 
-// Drop closes the cached descriptor, for when the host replaced the file.
-func (f File) Drop() { f.Dir.fs.cache.drop(fdKey{dir: f.Dir, name: f.Name}) }
+// Drop closes the cached descriptor, for when the host replaced the file, in
+// whichever layer of a stack that was.
+func (f File) Drop() {
+	f.Dir.eachFound(func(d *Dir) { d.fs.cache.drop(fdKey{dir: d, name: f.Name}) })
+}
 
 // ReadAt reads from the file like pread(2): fewer bytes than asked for only at
 // its end, without an error.

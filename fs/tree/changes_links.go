@@ -54,7 +54,7 @@ func (d *differ) linksBelow(ia, ib Item, want map[journal.NodeID]bool) error {
 	for _, e := range list {
 		said := d.a.changedNames(ia.ID())[e.Name].Kind != journal.EntryNone || d.b.changedNames(ib.ID())[e.Name].Kind != journal.EntryNone
 		isDir := e.Type == unix.S_IFDIR
-		if !isDir && (said || !want[d.b.l.lowerID(dir.Source(), e.Ino)]) {
+		if !isDir && (said || !want[d.b.l.lowerID(e.Source, e.Ino)]) {
 			continue
 		}
 		if err := d.link(ia, ib, e.Name, want); err != nil {

@@ -12,15 +12,6 @@ import (
 // maxLink is the largest symbolic link target (PATH_MAX less the final NUL).
 const maxLink = unix.PathMax - 1
 
-// permBits returns the permission bits that a new or changed file gets: the
-// default profile keeps no set-id bits on files, and the mount is nosuid.
-func permBits(mode, typ uint32) uint32 {
-	if typ == unix.S_IFDIR {
-		return mode & 0o3777
-	}
-	return mode & 0o777
-}
-
 // Create makes a regular file.
 func (t *Tree) Create(r *Request, parent journal.NodeID, name string, mode uint32) (Stat, error) {
 	return t.create(r, journal.OpCreate, parent, name, &journal.Node{OwnContent: true, Attr: journal.Attr{Mode: unix.S_IFREG | mode&0o7777}})
@@ -40,20 +31,16 @@ func (t *Tree) Symlink(r *Request, parent journal.NodeID, name, target string) (
 	return t.create(r, journal.OpSymlink, parent, name, up)
 }
 
-// Mknod makes a regular file, a FIFO or a socket. Device nodes are refused.
+// Mknod makes a regular file, a FIFO, a socket or, where the profile allows it,
+// a device node.
 func (t *Tree) Mknod(r *Request, parent journal.NodeID, name string, mode, rdev uint32) (Stat, error) {
 	up := &journal.Node{Attr: journal.Attr{Mode: mode & (unix.S_IFMT | 0o7777)}}
 	switch mode & unix.S_IFMT {
 	case 0, unix.S_IFREG:
 		up.Attr.Mode |= unix.S_IFREG
 		up.OwnContent = true
-	case unix.S_IFIFO, unix.S_IFSOCK:
-	default:
-		p, err := t.getDir(parent)
-		if err != nil {
-			return Stat{}, err
-		}
-		return Stat{}, t.forbid(p, name, "device nodes can't be made in a workspace; files, directories, FIFOs and sockets can")
+	case unix.S_IFCHR, unix.S_IFBLK:
+		up.Attr.Rdev = rdev
 	}
 	return t.create(r, journal.OpMknod, parent, name, up)
 }
@@ -63,7 +50,7 @@ func (t *Tree) create(r *Request, op journal.Op, parent journal.NodeID, name str
 	if err != nil {
 		return Stat{}, err
 	}
-	if err := t.decideName(policy.OpCreate, p, name, 0, up.Attr.Mode); err != nil {
+	if err := t.checkNew(p, name, up.Attr.Mode); err != nil {
 		return Stat{}, err
 	}
 	var st Stat
@@ -87,6 +74,21 @@ func (t *Tree) create(r *Request, op journal.Op, parent journal.NodeID, name str
 	return st, nil
 }
 
+// checkNew asks whether a file of that mode may be made.
+func (t *Tree) checkNew(p *node, name string, mode uint32) error {
+	typ := mode & unix.S_IFMT
+	if err := t.decideName(policy.OpCreate, p, name, 0, mode); err != nil {
+		return err
+	}
+	if typ == unix.S_IFDIR || typ == unix.S_IFLNK {
+		return nil
+	}
+	if err := t.checkDevice(p, name, mode); err != nil {
+		return err
+	}
+	return t.checkMode(p, name, typ, mode)
+}
+
 // newChild makes a node of the given state under the slot's name.
 func (x *tx) newChild(s *slot, up *journal.Node) (*node, error) {
 	if !x.unchanged(s) {
@@ -102,7 +104,7 @@ func (x *tx) newChild(s *slot, up *journal.Node) (*node, error) {
 	up.Attr.Nlink = 1
 	if n.isDir() {
 		up.Attr.Nlink = 2
-		d.Attr.Nlink++
+		gainSubdir(d)
 	}
 	x.touchDir(d)
 	x.fill(s, n.id)
@@ -125,7 +127,6 @@ func (x *tx) initAttr(up *journal.Node, dir *journal.Attr) {
 			up.Attr.Mode |= unix.S_ISGID
 		}
 	}
-	up.Attr.Mode = typ | permBits(up.Attr.Mode, typ)
 	up.Attr.Atime, up.Attr.Mtime, up.Attr.Ctime = x.now, x.now, x.now
 	up.Own = true
 }
@@ -150,7 +151,7 @@ func (t *Tree) Tmpfile(r *Request, parent journal.NodeID, mode uint32) (Stat, er
 	if err != nil {
 		return Stat{}, err
 	}
-	if err := t.decideName(policy.OpCreate, p, "", 0, unix.S_IFREG|mode); err != nil {
+	if err := t.checkNew(p, "", unix.S_IFREG|mode); err != nil {
 		return Stat{}, err
 	}
 	up := &journal.Node{OwnContent: true, Attr: journal.Attr{Mode: unix.S_IFREG | mode&0o7777}}

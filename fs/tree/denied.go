@@ -73,5 +73,5 @@ func (t *Tree) forbid(n *node, name, message string) error {
 	if name != "" {
 		p = join(n, name)
 	}
-	return &Refusal{Decision: policy.Decision{Verdict: policy.Forbidden, Rule: "profile: default", Message: message}, Path: p}
+	return &Refusal{Decision: policy.Decision{Verdict: policy.Forbidden, Rule: "profile: " + t.profile.String(), Message: message}, Path: p}
 }

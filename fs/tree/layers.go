@@ -112,14 +112,14 @@ func (l *layers) locate(f *found) {
 // lowerChild looks a name up in a lower directory. It makes system calls and
 // reads no state.
 func (l *layers) lowerChild(dir *lower.Dir, name string) (found, error) {
-	st, err := dir.Stat(name)
+	at, st, err := dir.Lookup(name)
 	if isGone(err) {
 		return found{}, ErrNotExist
 	}
 	if err != nil {
 		return found{}, err
 	}
-	return l.lowerFound(dir, name, st), nil
+	return l.lowerFound(at, name, st), nil
 }
 
 // isGone reports whether an error only says that the host has taken the lower
@@ -168,8 +168,17 @@ func (l *layers) lowerFound(dir *lower.Dir, name string, st lower.Stat) found {
 	}
 	if f.mode == unix.S_IFDIR {
 		f.dir = dir.Child(name, st.Ino)
+		f.countLinks(&st)
 	}
 	return f
+}
+
+// countLinks makes a merged directory's link count 1, which says that its
+// subdirectories are not counted.
+func (f *found) countLinks(st *lower.Stat) {
+	if f.dir != nil && f.dir.Merged() {
+		st.Nlink = 1
+	}
 }
 
 func (l *layers) lowerID(source uint32, ino uint64) journal.NodeID {

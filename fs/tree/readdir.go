@@ -155,7 +155,7 @@ func (t *Tree) listing(n *node, fresh bool) ([]listed, error) {
 		}
 		list = make([]listed, 0, len(low))
 		for _, e := range low {
-			list = append(list, listed{name: e.Name, id: t.lowerID(dir.Source(), e.Ino), mode: e.Type})
+			list = append(list, listed{name: e.Name, id: t.lowerID(e.Source, e.Ino), mode: e.Type})
 		}
 	}
 	t.mu.RLock()

@@ -153,12 +153,12 @@ func (m *move) moveLinks(oldD, newD *journal.Node) {
 		return
 	}
 	if m.from.n.isDir() {
-		oldD.Attr.Nlink--
-		newD.Attr.Nlink++
+		loseSubdir(oldD)
+		gainSubdir(newD)
 	}
 	if m.exchange() && m.to.n.isDir() {
-		newD.Attr.Nlink--
-		oldD.Attr.Nlink++
+		loseSubdir(newD)
+		gainSubdir(oldD)
 	}
 }
 

@@ -25,6 +25,15 @@ func (t *Tree) Setattr(r *Request, id journal.NodeID, a SetAttr) (Stat, error) {
 	if err := t.decideNode(policy.OpSetattr, n, a.Size); err != nil {
 		return Stat{}, err
 	}
+	if a.Mask&SetMode != 0 && a.Mode&setID != 0 {
+		st, err := t.stat(n)
+		if err != nil {
+			return Stat{}, err
+		}
+		if err := t.checkMode(n, "", st.Attr.Mode, a.Mode); err != nil {
+			return Stat{}, err
+		}
+	}
 	var c content
 	err = t.mutate(r, setattrOp(a.Mask), nil, func() ([]*node, error) {
 		if a.Mask&SetSize != 0 {
@@ -84,7 +93,7 @@ func setattrOp(m SetMask) journal.Op {
 func (x *tx) setAttr(up *journal.Node, a *SetAttr) {
 	at, typ := &up.Attr, up.Attr.Mode&unix.S_IFMT
 	if a.Mask&SetMode != 0 {
-		at.Mode = typ | permBits(a.Mode, typ)
+		at.Mode = typ | a.Mode&0o7777
 	}
 	if a.Mask&SetUID != 0 {
 		at.UID = a.UID
@@ -119,9 +128,9 @@ func (x *tx) setTimes(at *journal.Attr, a *SetAttr) {
 
 // killPriv clears what must not survive a change of content or owner
 // (file_remove_privs in the kernel): set-user-id, set-group-id of an executable
-// group, and file capabilities.
+// group, and file capabilities. A directory has none of these.
 func killPriv(up *journal.Node) {
-	if up.Attr.Mode&unix.S_IFMT != unix.S_IFREG {
+	if typ := up.Attr.Mode & unix.S_IFMT; typ == unix.S_IFDIR || typ == unix.S_IFLNK {
 		return
 	}
 	up.Attr.Mode &^= unix.S_ISUID

@@ -57,6 +57,7 @@ func (f *found) readLower() (lower.Stat, error) {
 	case f.low.Ino != 0 && st.Ino != f.low.Ino && !st.Mounted:
 		return st, fmt.Errorf("stat %q: %w", f.low.Name, ErrNotExist)
 	}
+	f.countLinks(&st)
 	return st, nil
 }
 

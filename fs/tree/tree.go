@@ -22,6 +22,7 @@ type Config struct {
 	Watcher  Watcher        // nil: the lower is not watched, caches are short
 	Logger   *slog.Logger
 	ReadOnly bool
+	Profile  Profile
 }
 
 // Source says where a source directory shows.
@@ -48,6 +49,7 @@ type Tree struct {
 	watcher  Watcher
 	log      *slog.Logger
 	readOnly bool
+	profile  Profile
 	lists    listCache
 	denied   refusals
 
@@ -62,7 +64,7 @@ type Tree struct {
 func New(c Config) (*Tree, error) {
 	t := &Tree{
 		store: c.Store, lower: c.Lower, sources: c.Sources, stateDir: c.StateDir,
-		decider: c.Decider, actors: c.Actors, watcher: c.Watcher, log: c.Logger, readOnly: c.ReadOnly,
+		decider: c.Decider, actors: c.Actors, watcher: c.Watcher, log: c.Logger, readOnly: c.ReadOnly, profile: c.Profile,
 		layers:   newLayers(c.State, c.Lower, c.Sources),
 		nodes:    make(map[journal.NodeID]*node),
 		notifier: noNotifier{},

@@ -101,13 +101,13 @@ func (t *Tree) gather(list []facts, nodes []*node) ([]facts, error) {
 			return nil, err
 		}
 		fa := facts{n: n, st: st}
-		if n.mode == unix.S_IFLNK {
-			fa.target, err = f.low.Readlink()
-		} else {
-			fa.xattrs, err = lowerXattrs(f.low)
-		}
-		if err != nil {
+		if fa.xattrs, err = lowerXattrs(f.low); err != nil {
 			return nil, err
+		}
+		if n.mode == unix.S_IFLNK {
+			if fa.target, err = f.low.Readlink(); err != nil {
+				return nil, err
+			}
 		}
 		list = append(list, fa)
 	}

@@ -136,10 +136,23 @@ func (x *tx) drop(v *victim, d *journal.Node) error {
 		return ErrNotEmpty
 	}
 	up.Attr.Nlink = 0
+	loseSubdir(d)
+	return nil
+}
+
+// gainSubdir counts the ".." of a further subdirectory. A count of 1 says that
+// the file system does not count them, and stays.
+func gainSubdir(d *journal.Node) {
+	if d.Attr.Nlink > 1 {
+		d.Attr.Nlink++
+	}
+}
+
+// loseSubdir takes the ".." of a subdirectory from the count.
+func loseSubdir(d *journal.Node) {
 	if d.Attr.Nlink > 2 {
 		d.Attr.Nlink--
 	}
-	return nil
 }
 
 // empty reports whether nothing shows in the victim.

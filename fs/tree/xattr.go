@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -22,23 +21,6 @@ const (
 	maxXattrValue = 64 << 10
 	maxXattrs     = 256 << 10 // of all names and values of a node
 )
-
-// settable reports whether the workspace lets anyone set an attribute: user.*
-// only. trusted.* and security.* change what the host would do with a file, and
-// *.overlay.* would be taken for its own by another overlay.
-func settable(name string) error {
-	switch {
-	case len(name) > maxXattrName:
-		return ErrRange
-	case strings.Contains(name, ".overlay."):
-		return ErrNotPermitted
-	case strings.HasPrefix(name, "user."):
-		return nil
-	case strings.HasPrefix(name, "security."), strings.HasPrefix(name, "trusted."):
-		return ErrNotPermitted
-	}
-	return ErrNotSupported
-}
 
 // Getxattr returns the value of an extended attribute.
 func (t *Tree) Getxattr(r *Request, id journal.NodeID, name string) ([]byte, error) {
@@ -128,14 +110,8 @@ func (t *Tree) changeXattr(r *Request, op journal.Op, id journal.NodeID, name st
 	if err != nil {
 		return err
 	}
-	if err := settable(name); err != nil {
-		if errors.Is(err, ErrNotPermitted) {
-			return t.forbid(n, "", fmt.Sprintf("the extended attribute %q can't be changed in a workspace; user.* can", name))
-		}
+	if err := t.checkXattr(n, name); err != nil {
 		return fmt.Errorf("%s %q: %w", op, name, err)
-	}
-	if n.mode == unix.S_IFLNK || (!n.isDir() && !n.isReg()) {
-		return ErrNotPermitted // xattr(7): user.* is for files and directories
 	}
 	if err := t.decideNode(policy.OpXattr, n, 0); err != nil {
 		return err
