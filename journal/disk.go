@@ -18,6 +18,7 @@ const (
 	KindCreate     = "create"
 	KindRename     = "rename"
 	KindRemove     = "remove"
+	KindLink       = "link"
 	KindBoltCommit = "bbolt commit"
 )
 

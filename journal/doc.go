@@ -20,6 +20,7 @@
 //   - A record is in the log whole or not at all; records are numbered without
 //     gaps, and each carries the hash of the one before.
 //   - Stored bytes never change and never move.
+//   - A file that a fork has, too, is never written to.
 //   - What Append has acknowledged survives the death of the process; what Sync
 //     has covered survives the loss of power.
 //   - A failed Append or Put has changed nothing.
@@ -78,6 +79,16 @@
 // and the database in which boot of the machine the log was last opened. With
 // these recovery can tell damage, which it refuses, from what the loss of
 // power leaves, where pages reach the disk in any order.
+//
+// A fork shares its parent's files by hard links rather than by a chain of
+// directories, each with its own objects: it is as deep as one likes at no
+// cost for reading, either side can be removed first, and no count of
+// references has to be kept right across a crash. The price is that a fork
+// seals the parent's open segment and pack, so that there are more of them, and
+// copies the database, whose size follows the number of changes (40 MB for
+// 100,000 changed files, copied in 15 ms), not their bytes. It is the snapshot of a
+// read transaction, so a fork waits for no commit, and what the snapshot lacks is
+// replayed from the log.
 //
 // bbolt has no checksums but on its meta pages, so each value carries one, and
 // the meta value has for each bucket the number of pairs and the sum of their

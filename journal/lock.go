@@ -76,3 +76,16 @@ func bootID() string {
 	}
 	return strings.TrimSpace(string(b))
 }
+
+// Lock takes the lock of the journal in dir for a process that is about to
+// remove it. It waits no longer than wait (ErrLocked).
+func Lock(dir string, wait time.Duration) (release func(), err error) {
+	if _, err := os.Stat(filepath.Join(dir, lockName)); err != nil {
+		return nil, fmt.Errorf("open lock: %w", err)
+	}
+	f, err := lockDir(dir, false, wait)
+	if err != nil {
+		return nil, err
+	}
+	return func() { f.Close() }, nil
+}

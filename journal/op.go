@@ -42,6 +42,8 @@ var opNames = [opMax]string{
 	OpDenied:       "denied",
 	OpGroupBegin:   "begin",
 	OpGroupEnd:     "end",
+	OpClone:        "clone",
+	OpMerge:        "merge",
 }
 
 // String returns the operation's name in the log and in JSON.

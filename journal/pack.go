@@ -106,11 +106,16 @@ func (p *packWriter) createLocked() error {
 	return nil
 }
 
-// resume goes on in an existing pack.
+// resume goes on in an existing pack, unless it is sealed: a fork has it, too.
 func (p *packWriter) resume(d *dataFile) error {
 	f, err := os.OpenFile(p.s.files.path(d), os.O_RDWR, 0)
 	if err != nil {
 		return fmt.Errorf("open pack: %w", err)
+	}
+	both, err := shared(f)
+	if err != nil || both {
+		f.Close()
+		return err // a fork's, too: the next Put begins another
 	}
 	fi, err := f.Stat()
 	if err != nil {

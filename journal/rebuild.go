@@ -116,9 +116,9 @@ func (s *Store) cutTail(scan *logScan, logs []*dataFile) error {
 }
 
 func (s *Store) cutFile(d *dataFile, pos int64) error {
-	f, err := os.OpenFile(s.files.path(d), os.O_RDWR, 0)
+	f, err := s.openOwn(s.files.path(d))
 	if err != nil {
-		return fmt.Errorf("open log: %w", err)
+		return err
 	}
 	defer f.Close()
 	return s.disk.truncate(f, pos)

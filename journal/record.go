@@ -46,6 +46,8 @@ const (
 	OpDenied
 	OpGroupBegin // the commands from here on belong together
 	OpGroupEnd
+	OpClone // a fork begins here
+	OpMerge // a fork's changes
 	opMax
 )
 
@@ -124,7 +126,7 @@ type DataRef struct {
 type Note struct {
 	Exec       *Exec  // OpExecBegin, OpExecEnd: the exec's state then
 	Checkpoint string // OpCheckpoint, OpUncheckpoint: its name; OpGroupBegin: the group's, "" = none
-	Point      Seq    // OpCheckpoint, OpRollback: the point meant; OpGroupBegin: the group's number; OpGroupEnd: its OpGroupBegin
+	Point      Seq    // OpCheckpoint, OpRollback: the point meant; OpGroupBegin: the group's number; OpGroupEnd: its OpGroupBegin; OpClone: the point of the parent whose state it is
 	Undone     []Seq  // OpUndo, OpRedo, OpRollback, OpDiscard: the records inverted
 	Rule       string // OpDenied: the rule that refused
 	Message    string // OpDenied: the guiding text

@@ -94,10 +94,13 @@ func (s *Store) mendPack(d *dataFile, sameBoot bool, cause error) error {
 	if sameBoot {
 		return headerError(d, cause)
 	}
-	s.log.Warn("header of the last pack is written again", "file", d.name, "cause", cause)
 	if err := s.packs.resume(d); err != nil {
 		return err
 	}
+	if s.packs.cur == nil {
+		return headerError(d, cause)
+	}
+	s.log.Warn("header of the last pack is written again", "file", d.name, "cause", cause)
 	h := &fileHeader{magic: magicPack, file: d.num, id: s.id}
 	s.packs.cur.dirty = true
 	return s.disk.write(KindHeader, s.packs.cur.f, h.encode(), 0)

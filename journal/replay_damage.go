@@ -97,9 +97,9 @@ func (r *replay) cut(i int, pos int64, cause error) error {
 		r.passed = r.passed[:max(len(r.passed)-1, 0)]
 		return s.drop(d)
 	}
-	f, err := os.OpenFile(s.files.path(d), os.O_RDWR, 0)
+	f, err := s.openOwn(s.files.path(d))
 	if err != nil {
-		return fmt.Errorf("open log: %w", err)
+		return err
 	}
 	defer f.Close()
 	if err := s.disk.truncate(f, pos); err != nil {

@@ -24,6 +24,7 @@ type Config struct {
 	Profile   string     `yaml:"profile,omitempty" json:"profile,omitempty"` // see ProfileDefault, ProfilePOSIXFull; "" = default
 	Sources   []Source   `yaml:"sources" json:"sources"`
 	Exec      ExecConfig `yaml:"exec" json:"exec"`
+	Parent    *Parent    `yaml:"parent,omitempty" json:"parent,omitempty"` // of a clone with changes
 }
 
 // Source is one host directory and where it shows in the workspace.

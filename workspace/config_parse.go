@@ -21,7 +21,12 @@ import (
 // host paths in it count from the file's directory. Every error names
 // file:line:column.
 func ParseConfig(file string, data []byte) (*Config, error) {
-	p := &parser{file: file, dir: filepath.Dir(file), c: DefaultConfig()}
+	return parseOver(DefaultConfig(), file, data)
+}
+
+// parseOver reads a document whose keys count over those of c.
+func parseOver(c *Config, file string, data []byte) (*Config, error) {
+	p := &parser{file: file, dir: filepath.Dir(file), c: c}
 	root, err := p.document(data)
 	if err != nil || root == nil {
 		return p.c, err
@@ -30,7 +35,9 @@ func ParseConfig(file string, data []byte) (*Config, error) {
 }
 
 // LoadConfig reads a configuration file.
-func LoadConfig(file string) (*Config, error) {
+func LoadConfig(file string) (*Config, error) { return loadOver(DefaultConfig(), file) }
+
+func loadOver(c *Config, file string) (*Config, error) {
 	abs, err := filepath.Abs(file)
 	if err != nil {
 		return nil, Wrap(CodeConfig, err, "read configuration")
@@ -39,7 +46,7 @@ func LoadConfig(file string) (*Config, error) {
 	if err != nil {
 		return nil, Wrap(CodeConfig, err, "read configuration").At(file)
 	}
-	return ParseConfig(abs, data)
+	return parseOver(c, abs, data)
 }
 
 // parser reads one document into a Config.

@@ -24,29 +24,30 @@ func Create(r *Registry, cfg *Config) (*Entry, error) {
 	if err := cfg.Resolve(r.root); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(r.root, 0o700); err != nil {
-		return nil, fmt.Errorf("make state root: %w", err)
-	}
-	cfg.ID, cfg.Created = NewID(), Time{time.Now().UTC()}
-	dir := filepath.Join(r.root, dirPrefix+cfg.ID)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make state directory: %w", err)
-	}
-	if err := populate(dir, cfg); err != nil {
-		return nil, errors.Join(fmt.Errorf("create workspace: %w", err), os.RemoveAll(dir))
-	}
-	return &Entry{ID: cfg.ID, Dir: dir, Config: cfg, Runtime: &Runtime{}}, nil
+	return r.birth(cfg, func(dir string) error {
+		store, err := journal.Create(dir, journal.Options{})
+		if err != nil {
+			return err
+		}
+		return store.Close()
+	})
 }
 
-func populate(dir string, cfg *Config) error {
-	store, err := journal.Create(dir, journal.Options{})
+// birth makes the state directory of a new workspace: populate makes the
+// journal in it.
+func (r *Registry) birth(cfg *Config, populate func(dir string) error) (*Entry, error) {
+	cfg.ID, cfg.Created = NewID(), Time{time.Now().UTC()}
+	b, err := r.begin(dirPrefix + cfg.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := store.Close(); err != nil {
-		return err
+	if err = populate(b.dir); err == nil {
+		err = b.end(cfg)
 	}
-	return cfg.freeze(dir)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("create workspace: %w", err), b.abandon())
+	}
+	return &Entry{ID: cfg.ID, Dir: b.dir, Config: cfg, Runtime: &Runtime{}}, nil
 }
 
 // checkName refuses names that could be mistaken for something else.
@@ -133,22 +134,6 @@ func sourceDir(host string) (string, error) {
 		return "", Fail(CodeUsage, "find source: %s is not a directory", host).At(host)
 	}
 	return real, nil
-}
-
-// Remove deletes a workspace that nobody uses, changes and all.
-func Remove(e *Entry) error {
-	if socketAnswers(e.Dir) {
-		return Fail(CodeFailure, "remove workspace %s: it is mounted", e.ID).Hinted("unmount it first")
-	}
-	// Without its configuration it doesn't count as a workspace any more,
-	// whatever happens to the rest.
-	if err := os.Remove(filepath.Join(e.Dir, configFile)); err != nil && !errors.Is(err, iofs.ErrNotExist) {
-		return fmt.Errorf("remove workspace %s: %w", e.ID, err)
-	}
-	if err := os.RemoveAll(e.Dir); err != nil {
-		return fmt.Errorf("remove workspace %s: %w", e.ID, err)
-	}
-	return nil
 }
 
 // systemDirs are never the source of a run.

@@ -20,7 +20,8 @@
 //
 //   - The state root, a source and a mount point never lie inside each other.
 //   - workspace.yaml is written once, when the workspace is created, with a
-//     rename; a directory without it is a workspace that was never born.
+//     rename; a directory without it is a workspace that was never born, and is
+//     removed by the next creation if its mark says that it was on its way.
 //   - Whatever the host must not lose is in the journal before a source is
 //     touched.
 //

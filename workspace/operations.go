@@ -23,6 +23,7 @@ type Operations interface {
 	Checkpoint(ctx context.Context, req *CheckpointRequest) (*CheckpointResult, error)
 	Discard(ctx context.Context, req *DiscardRequest) (*HistoryResult, error)
 	Apply(ctx context.Context, req *ApplyRequest) (*ApplyResult, error)
+	Fork(ctx context.Context, req *ForkRequest) (*ForkResult, error)
 	Exec(ctx context.Context, req *ExecRequest, io *Streams) (*ExecResult, error)
 	Unmount(ctx context.Context, req *UnmountRequest) (*UnmountResult, error)
 }
@@ -48,6 +49,9 @@ type Status struct {
 	Isolation    string   `json:"isolation"`
 	Container    any      `json:"container"`
 	Degraded     []string `json:"degraded"`
+	// Parent is the workspace that this one is a fork of, Forks are its own.
+	Parent *Parent    `json:"parent,omitempty"`
+	Forks  []ForkInfo `json:"forks"`
 }
 
 // ChangeCounts counts changed paths against the base.
@@ -249,6 +253,28 @@ type ApplyResult struct {
 
 // Count returns how many paths were written.
 func (r *ApplyResult) Count() int { return len(r.Created) + len(r.Modified) + len(r.Deleted) }
+
+// ForkRequest asks for the journal of a clone to be made in a directory of the
+// state root that is waiting for it.
+type ForkRequest struct {
+	Into string `json:"into"`         // name of the directory
+	At   string `json:"at,omitempty"` // the point to begin with; "" = the present
+}
+
+// ForkResult says with which point's state the clone begins.
+type ForkResult struct {
+	Seq uint64 `json:"seq"`
+}
+
+// CloneResult is the document winkfs.clone/v1.
+type CloneResult struct {
+	Schema   string   `json:"schema"`
+	ID       string   `json:"id"`
+	Name     string   `json:"name"`
+	StateDir string   `json:"state_dir"`
+	Sources  []Source `json:"sources"`
+	Parent   *Parent  `json:"parent"` // null for a clone without changes
+}
 
 // UnmountRequest asks the daemon to unmount and end.
 type UnmountRequest struct {

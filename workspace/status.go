@@ -19,6 +19,7 @@ func (w *Workspace) Status(context.Context) (*Status, error) {
 		Head: uint64(w.store.Head()), Changes: counts, Isolation: "ns", Degraded: []string{},
 		Policy: Policy{Symlinks: "allow", Audit: "changes", Exec: w.cfg.Exec},
 	}
+	st.Parent, st.Forks = w.cfg.Parent, w.forks()
 	logBytes, dataBytes, dbBytes := w.store.Sizes()
 	st.JournalBytes, st.ObjectBytes = logBytes+dbBytes, dataBytes
 	w.mu.Lock()

@@ -136,6 +136,9 @@ func (w *Workspace) targetRecords(t target) ([]*journal.Record, error) {
 	if r.Note != nil && r.Note.Text == tree.Genesis {
 		return nil, Fail(CodeNothing, "undo %d: it says where the sources show and can't be undone", t.seq)
 	}
+	if r.Op == journal.OpClone {
+		return nil, Fail(CodeNothing, "undo %d: the fork began with it", t.seq).Hinted("`winkfs rollback %d` returns to what the parent had", t.seq-1)
+	}
 	return []*journal.Record{r}, nil
 }
 
@@ -166,7 +169,7 @@ func (w *Workspace) undone() (*undoneRecords, error) {
 		case journal.OpUndo, journal.OpRollback, journal.OpDiscard:
 			h.take(r)
 			h.standing = append(h.standing, r.Seq)
-		case journal.OpRedo:
+		case journal.OpRedo, journal.OpClone:
 			h.take(r)
 		}
 		return nil
@@ -183,8 +186,8 @@ func (h *undoneRecords) take(r *journal.Record) {
 	}
 	reverted := r.Note.Undone
 	h.standing = slices.DeleteFunc(h.standing, func(s journal.Seq) bool { return slices.Contains(reverted, s) })
-	if r.Op == journal.OpRollback || r.Op == journal.OpDiscard {
-		if r.Note.Text != "" {
+	if r.Op == journal.OpRollback || r.Op == journal.OpDiscard || r.Op == journal.OpClone {
+		if r.Note.Text != "" && r.Op != journal.OpClone {
 			return
 		}
 		for s := r.Note.Point + 1; s < r.Seq; s++ {

@@ -27,6 +27,7 @@ type listItem struct {
 	Created    workspace.Time     `json:"created"`
 	Sources    []workspace.Source `json:"sources"`
 	Dir        string             `json:"state_dir"`
+	Parent     *workspace.Parent  `json:"parent,omitempty"` // of a fork
 	Error      string             `json:"error,omitempty"`
 }
 
@@ -67,7 +68,7 @@ func newListItem(w *workspace.Entry) listItem {
 		it.Mountpoint, it.PID = w.Runtime.Mountpoint, w.Runtime.PID
 	}
 	if w.Config != nil {
-		it.Created, it.Sources = w.Config.Created, w.Config.Sources
+		it.Created, it.Sources, it.Parent = w.Config.Created, w.Config.Sources, w.Config.Parent
 	}
 	if w.Err != nil {
 		it.Error = w.Err.Error()
@@ -80,7 +81,7 @@ func writeList(w io.Writer, items []listItem) error {
 		return nil
 	}
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(tw, "ID\tNAME\tCREATED\tMOUNT POINT\tSOURCES")
+	fmt.Fprintln(tw, "ID\tNAME\tFORK OF\tCREATED\tMOUNT POINT\tSOURCES")
 	for _, it := range items {
 		mount := "-"
 		if it.Mounted {
@@ -90,13 +91,25 @@ func writeList(w io.Writer, items []listItem) error {
 		if name == "" {
 			name = "-"
 		}
+		fork := "-"
+		if it.Parent != nil {
+			fork = parentName(it.Parent)
+		}
 		detail := sourceList(it.Sources)
 		if it.Error != "" {
 			detail = "unusable: " + it.Error
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", it.ID, printable(name), it.Created.Local().Format("2006-01-02 15:04"), printable(mount), printable(detail))
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", it.ID, printable(name), printable(fork), it.Created.Local().Format("2006-01-02 15:04"), printable(mount), printable(detail))
 	}
 	return tw.Flush()
+}
+
+// parentName is how a fork's parent, which may be gone, is called.
+func parentName(p *workspace.Parent) string {
+	if p.Name != "" {
+		return p.Name
+	}
+	return p.ID
 }
 
 func sourceList(sources []workspace.Source) string {

@@ -66,6 +66,12 @@ func writeStatus(w io.Writer, st *workspace.Status) {
 	for _, s := range st.Sources {
 		fmt.Fprintf(w, "source     %s at %s (%s)\n", printable(s.Host), printable(s.At), s.Mode)
 	}
+	if p := st.Parent; p != nil {
+		fmt.Fprintf(w, "parent     fork of %s at record %d\n", printable(parentName(p)), p.Seq)
+	}
+	for _, f := range st.Forks {
+		fmt.Fprintf(w, "fork       %s (%s) at record %d\n", f.ID, printable(f.Name), f.Seq)
+	}
 	fmt.Fprintf(w, "changes    %d created, %d modified, %d deleted\n", st.Changes.Created, st.Changes.Modified, st.Changes.Deleted)
 	fmt.Fprintf(w, "journal    record %d, %d bytes, contents %d bytes\n", st.Head, st.JournalBytes, st.ObjectBytes)
 	fmt.Fprintf(w, "sandbox    %s, network %s\n", st.Isolation, st.Policy.Exec.Network)

@@ -50,6 +50,11 @@ func (c *Client) Apply(ctx context.Context, req *workspace.ApplyRequest) (*works
 	return ask[workspace.ApplyResult](ctx, c, "apply", req)
 }
 
+// Fork asks for the journal of a clone.
+func (c *Client) Fork(ctx context.Context, req *workspace.ForkRequest) (*workspace.ForkResult, error) {
+	return ask[workspace.ForkResult](ctx, c, "fork", req)
+}
+
 // Unmount asks the daemon to end.
 func (c *Client) Unmount(ctx context.Context, req *workspace.UnmountRequest) (*workspace.UnmountResult, error) {
 	return ask[workspace.UnmountResult](ctx, c, "unmount", req)

@@ -37,6 +37,7 @@ func NewServer(ops workspace.Operations, log *slog.Logger) *Server {
 	mux.HandleFunc("POST /v1/checkpoint", call(s, ops.Checkpoint))
 	mux.HandleFunc("POST /v1/discard", call(s, ops.Discard))
 	mux.HandleFunc("POST /v1/apply", call(s, ops.Apply))
+	mux.HandleFunc("POST /v1/fork", call(s, ops.Fork))
 	mux.HandleFunc("POST /v1/unmount", call(s, ops.Unmount))
 	mux.HandleFunc("POST /v1/log", stream(s, s.serveLog))
 	mux.HandleFunc("POST /v1/diff", stream(s, ops.Diff))
