@@ -50,7 +50,9 @@ func (s *Store) appendLocked(r *Record, inline []byte, hole *Extent) error {
 	}
 	s.head, s.hash = r.Seq, hash
 	s.pend.add(r, hash, loc, s.end)
-	if s.pend.bytes >= commitBytes {
+	s.unflushed += s.end - int64(loc.Pos)
+	if s.unflushed >= syncBytes {
+		s.unflushed = 0
 		s.wakeCommitter()
 	}
 	return nil

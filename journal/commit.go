@@ -20,18 +20,31 @@ func (s *Store) runCommitter() {
 	defer t.Stop()
 	kick := s.kick
 	for {
+		work := s.Commit
 		select {
 		case <-s.stop:
 			return
 		case <-t.C:
 		case <-kick:
+			work = s.flush
 		}
 		kick = s.kick
-		if err := s.Commit(); err != nil && !errors.Is(err, ErrClosed) {
+		if err := work(); err != nil && !errors.Is(err, ErrClosed) {
 			s.log.Warn("journal keeps its newest records in the log only", "error", err)
 			kick = nil
 		}
 	}
+}
+
+// flush makes the log durable, and commits once there is much to commit.
+func (s *Store) flush() error {
+	s.mu.Lock()
+	much := s.pend.bytes >= commitBytes
+	s.mu.Unlock()
+	if much {
+		return s.Commit()
+	}
+	return s.Sync()
 }
 
 // Commit moves everything appended so far into the database. If it fails, the

@@ -140,7 +140,7 @@ func (c *Content) spliceChunk(k, off, end uint64, extents []Extent) {
 	lo, hi := max(off, k<<chunkBits), min(end, (k+1)<<chunkBits)
 	old, fromRun := c.chunk(k)
 	j := firstBehind(extents, lo)
-	if !fromRun && c.appendChunk(k, old, lo, hi, extents[j:]) {
+	if !fromRun && (c.appendChunk(k, old, lo, hi, extents[j:]) || c.replaceOne(k, old, lo, hi, extents[j:])) {
 		return
 	}
 	out := make([]Extent, 0, len(old)+2)
@@ -180,6 +180,23 @@ func (c *Content) appendChunk(k uint64, old []Extent, lo, hi uint64, extents []E
 		out = appendJoined(out, e.cut(lo, hi))
 	}
 	c.setChunk(k, out)
+	return true
+}
+
+// replaceOne puts one extent in the place of another of the same range, as
+// writing a block anew does, if it continues neither neighbour.
+func (c *Content) replaceOne(k uint64, old []Extent, lo, hi uint64, extents []Extent) bool {
+	i := firstBehind(old, lo)
+	if i == len(old) || old[i].Off != lo || old[i].End() != hi || len(extents) == 0 || extents[0].Off > lo || extents[0].End() < hi {
+		return false
+	}
+	e := extents[0].cut(lo, hi)
+	if i > 0 && joins(old[i-1], e) || i+1 < len(old) && joins(e, old[i+1]) {
+		return false
+	}
+	out := slices.Clone(old)
+	out[i] = e
+	c.chunks[k] = out
 	return true
 }
 

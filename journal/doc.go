@@ -32,7 +32,7 @@
 //
 // Append checks and encodes the record, writes it with one system call and
 // notes in a batch, in memory, which keys it set. The committer, every five
-// seconds or 8 MiB of log, takes the batch, makes packs and log durable, and
+// seconds or 64 MiB of log, takes the batch, makes packs and log durable, and
 // writes the batch into the database in one transaction. Appends go on
 // meanwhile into the next batch. A commit that fails puts its batch back in
 // front of that one.

@@ -18,10 +18,14 @@ const (
 	defaultLockTimeout = 500 * time.Millisecond
 )
 
-// Intervals of the background committer.
+// Intervals of the background committer. A sync comes more often than a commit
+// so that a caller of Sync never waits for more than that to reach the disk;
+// a commit writes each chunk of a content that changed, so that its cost falls
+// with the number of changes that it takes together.
 const (
 	commitEvery = 5 * time.Second
-	commitBytes = 8 << 20 // of log
+	commitBytes = 64 << 20 // of log
+	syncBytes   = 32 << 20 // of log
 )
 
 // Options are the settings of a store. The zero value is usable.
@@ -108,6 +112,7 @@ type Store struct {
 	buf        []byte     // of the frame being built
 	rotated    []*os.File // full segments not yet synced
 	logFresh   bool       // a segment was created since the last sync
+	unflushed  int64      // bytes of log since the committer was last woken to sync
 	pend       *batch     // not yet in the database
 	committing *batch     // being moved into the database, nil = none
 	commits    uint64     // ended commits

@@ -79,8 +79,10 @@ func (x *tx) attribute(n *node) {
 		if n.writer != nil && n.writer.PID != x.rec.Actor.PID {
 			n.shared = true
 		}
-		a := x.rec.Actor
-		n.writer = &a
+		if n.writer == nil || *n.writer != x.rec.Actor {
+			a := x.rec.Actor
+			n.writer = &a
+		}
 		return
 	}
 	switch {
