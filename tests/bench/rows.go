@@ -35,34 +35,45 @@ func buildRows() []row {
 }
 
 func treeRows(s *source) []row {
-	return []row{
+	rows := []row{
 		{name: "git clone", budget: 2.5, factor: 2, work: s.gitClone, tidy: removeWork},
 		{name: "untar", budget: 4, factor: 2, prepare: makeWork, work: s.untar, tidy: removeWork},
 		{name: "rm -rf", budget: 4, factor: 2, prepare: s.untarFirst, work: removeTimed},
 	}
+	return settledWith(1<<30, rows)
+}
+
+// settledWith gives the rows the state settled.
+func settledWith(memory int64, rows []row) []row {
+	for i := range rows {
+		rows[i].state, rows[i].memory = settled, memory
+	}
+	return rows
 }
 
 func smallRows(c *config) []row {
 	n := int(scaled(c, 5000))
-	return []row{
+	return settledWith(256<<20, []row{
 		{name: "small create..unlink, 1 thread", budget: 5, factor: 2, prepare: makeWork, work: small(n, 1), tidy: removeWork},
 		{name: "small create..unlink, 2 threads", budget: 8, factor: 2, prepare: makeWork, work: small(n, 2), tidy: removeWork},
 		{name: "temp + fsync + rename", budget: 1.4, factor: 1, prepare: makeWork, work: replace(int(scaled(c, 200))), tidy: removeWork},
 		{name: "in place 4k + fsync", budget: 1.4, factor: 1, prepare: makeWork, work: inPlace(int(scaled(c, 200))), tidy: removeWork},
-	}
+	})
 }
 
 func fileRows(c *config, s *source) []row {
 	mib := func(n int64) int64 { return scaled(c, n) << 20 }
-	return []row{
+	writes := settledWith(mib(1536), []row{
 		{name: "sequential write, 1M blocks", budget: 2, factor: 1, prepare: makeWork, work: writeBlocks(mib(512), 1<<20, false), tidy: removeWork},
 		{name: "sequential write, 4k blocks", budget: 6, factor: 1, prepare: makeWork, work: writeBlocks(mib(128), 4<<10, false), tidy: removeWork},
 		{name: "random write, 4k blocks", budget: 4.5, factor: 1, prepare: makeWork, work: writeBlocks(mib(128), 4<<10, true), tidy: removeWork},
+	})
+	return append(writes, []row{
 		{name: "sequential read, warm", state: warm, budget: 1.4, factor: 1, work: s.readBlocks(1<<20, false)},
 		{name: "random read 4k, warm", state: warm, budget: 1.4, factor: 1, work: s.readBlocks(4<<10, true)},
 		{name: "mmap read, warm", state: warm, budget: 6, factor: 1, work: s.mmapRead},
 		{name: "first 4k write to a large file", state: anew, atMost: 5 * time.Millisecond, factor: 1, work: firstWrite, only: []string{winkfs, overlay, fuseovl}},
-	}
+	}...)
 }
 
 func winkfsRows(c *config) []row {
