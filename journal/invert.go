@@ -117,3 +117,6 @@ func (s *contentSpan) invert(id NodeID) []Change {
 	}
 	return out
 }
+
+// SameNode reports whether two states of a node are equal; nil is no state.
+func SameNode(a, b *Node) bool { return sameNode(a, b) }

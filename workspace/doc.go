@@ -43,6 +43,26 @@
 // Apply makes the applied state the origin of its nodes, so that the next
 // apply compares with that. A rename is applied as a removal and a creation.
 //
+// A clone with changes begins with all of its parent's history, also one of an
+// older point, which then takes back what came later in its first own record:
+// sealed files can't be cut. A command takes the clone's directory, has the
+// journal put into it by whoever has the parent open, and makes it a workspace
+// last, so that the daemon of the parent needs to know no more than a place.
+//
+// A merge goes by nodes and names rather than by paths or by the fork's
+// records. Both sides are compared with the fork point, so undos, rollbacks and
+// trimmed history on either side don't matter, and a change finds its file in
+// a directory that the other side has renamed. Both sides give out the same
+// numbers to new nodes, so the fork's are counted on from the parent's next
+// number; the merge's record keeps the relation, and a later merge of the same
+// fork starts from there. What was stored before the fork is referred to, what the
+// fork stored since is copied into the parent's packs, a MiB at a time: a link to
+// the fork's pack would need another number in its header, and would keep all
+// of the pack for what may be little.
+//
+// A fork in use is merged, or compared, from a snapshot of its journal: a clone
+// that is no workspace and is removed afterwards.
+//
 // A directory counts as the source of one workspace however often it is
 // mounted at the same place: `mount SOURCE MOUNTPOINT` goes on with the
 // workspace that was mounted there over it, which is what fstab needs.

@@ -1,7 +1,9 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -154,6 +156,9 @@ func (l *LogEntry) addNote(r *journal.Record) {
 	for _, s := range n.Undone {
 		l.Undone = append(l.Undone, uint64(s))
 	}
+	if r.Op == journal.OpClone || r.Op == journal.OpMerge {
+		l.addKin(r)
+	}
 	if n.Exec == nil {
 		return
 	}
@@ -161,5 +166,20 @@ func (l *LogEntry) addNote(r *journal.Record) {
 	if r.Op == journal.OpExecEnd {
 		code := n.Exec.ExitCode
 		l.Exit = &code
+	}
+}
+
+// addKin adds the workspace that a clone is of, or that was merged, and its
+// record.
+func (l *LogEntry) addKin(r *journal.Record) {
+	var clone forkNote
+	var merge mergeNote
+	switch {
+	case r.Op == journal.OpClone && json.Unmarshal([]byte(r.Note.Text), &clone) == nil:
+		l.Name = cmp.Or(clone.Name, clone.Parent)
+		l.Message = "clone of " + l.Name
+	case r.Op == journal.OpMerge && json.Unmarshal([]byte(r.Note.Text), &merge) == nil:
+		l.Name, l.Point = cmp.Or(merge.Name, merge.Workspace), uint64(merge.Seq)
+		l.Message = "merge of " + l.Name
 	}
 }

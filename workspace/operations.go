@@ -24,6 +24,7 @@ type Operations interface {
 	Discard(ctx context.Context, req *DiscardRequest) (*HistoryResult, error)
 	Apply(ctx context.Context, req *ApplyRequest) (*ApplyResult, error)
 	Fork(ctx context.Context, req *ForkRequest) (*ForkResult, error)
+	Merge(ctx context.Context, req *MergeRequest) (*MergeResult, error)
 	Exec(ctx context.Context, req *ExecRequest, io *Streams) (*ExecResult, error)
 	Unmount(ctx context.Context, req *UnmountRequest) (*UnmountResult, error)
 }
@@ -264,6 +265,27 @@ type ForkRequest struct {
 // ForkResult says with which point's state the clone begins.
 type ForkResult struct {
 	Seq uint64 `json:"seq"`
+}
+
+// MergeRequest asks for the changes of a fork of the workspace.
+type MergeRequest struct {
+	Workspace string `json:"workspace"` // id of the fork
+	// Snapshot is the name of a directory of the state root with the fork's
+	// journal as it is. A fork in use is read from there; "" = from its own.
+	Snapshot string `json:"snapshot,omitempty"`
+	DryRun   bool   `json:"dry_run,omitempty"`
+}
+
+// MergeResult is the document winkfs.merge/v1.
+type MergeResult struct {
+	Schema    string    `json:"schema"`
+	Workspace string    `json:"workspace"` // id of the fork
+	Name      string    `json:"name"`
+	From      uint64    `json:"from"`   // the fork's record up to which it was merged
+	Seq       uint64    `json:"seq"`    // the new record, 0 for a dry run or when nothing differs
+	Merged    []string  `json:"merged"` // texts that were merged line by line
+	Changes   EffectSet `json:"changes"`
+	DryRun    bool      `json:"dry_run,omitempty"`
 }
 
 // CloneResult is the document winkfs.clone/v1.

@@ -52,7 +52,7 @@ func commands(e *env) []*cli.Command {
 		newLogCommand(e), newShowCommand(e), newDiffCommand(e),
 		newCheckpointCommand(e), newRollbackCommand(e), newUndoCommand(e), newRedoCommand(e),
 		newApplyCommand(e), newDiscardCommand(e),
-		newCloneCommand(e), newRemoveCommand(e),
+		newCloneCommand(e), newMergeCommand(e), newRemoveCommand(e),
 		newVerifyCommand(e), newDoctorCommand(e), newVersionCommand(e), newCompletionCommand(e),
 		newCompleteCommand(e), newDaemonCommand(e), newWalkCommand(),
 	}

@@ -18,7 +18,7 @@ import (
 type View struct {
 	mu    sync.Mutex // attach may number a reused lower inode
 	l     layers
-	store *journal.Store
+	store dataReader
 }
 
 // Item is one file of a View.
@@ -30,7 +30,7 @@ type Item struct {
 }
 
 // NewView returns the view of a state. The state is the view's from then on.
-func NewView(s *journal.State, low *lower.FS, sources []Source, store *journal.Store) *View {
+func NewView(s *journal.State, low *lower.FS, sources []Source, store dataReader) *View {
 	return &View{l: newLayers(s, low, sources), store: store}
 }
 

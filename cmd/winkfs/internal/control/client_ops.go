@@ -55,6 +55,11 @@ func (c *Client) Fork(ctx context.Context, req *workspace.ForkRequest) (*workspa
 	return ask[workspace.ForkResult](ctx, c, "fork", req)
 }
 
+// Merge asks for the changes of a fork.
+func (c *Client) Merge(ctx context.Context, req *workspace.MergeRequest) (*workspace.MergeResult, error) {
+	return ask[workspace.MergeResult](ctx, c, "merge", req)
+}
+
 // Unmount asks the daemon to end.
 func (c *Client) Unmount(ctx context.Context, req *workspace.UnmountRequest) (*workspace.UnmountResult, error) {
 	return ask[workspace.UnmountResult](ctx, c, "unmount", req)
