@@ -27,6 +27,7 @@ type Dir struct {
 	mnt    uint64                  // of a root: the mount that it lies in
 	under  *Dir                    // of a root: the next one in its stack, nil for the last
 	below  atomic.Pointer[beneath] // of any other in a stack: what is merged under it, once that was looked for
+	slow   bool                    // of a root: its file system may hang
 }
 
 // Source returns the number of the source that the directory belongs to.
@@ -64,6 +65,17 @@ func (d *Dir) PathOf(name string) string {
 // A non-zero ino is checked when it is opened.
 func (d *Dir) Child(name string, ino uint64) *Dir {
 	return &Dir{fs: d.fs, root: d.root, parent: d, name: name, ino: ino, source: d.source}
+}
+
+// same reports whether both are the same path below the same source.
+func (d *Dir) same(e *Dir) bool {
+	for d != e {
+		if d == nil || e == nil || d.root != e.root || d.name != e.name || d.parent == nil || e.parent == nil {
+			return false
+		}
+		d, e = d.parent, e.parent
+	}
+	return true
 }
 
 // with calls fn with an open descriptor of the directory.

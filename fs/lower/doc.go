@@ -16,6 +16,5 @@
 //
 //	fdCache.mu
 //
-// It is held for map and list operations only, never during a system call but
-// close(2).
+// It is held for map and list operations only, never during a system call.
 package lower

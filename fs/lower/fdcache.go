@@ -8,7 +8,14 @@ import (
 )
 
 // fdCache is a bounded least-recently-used set of open descriptors.
+//
+// Descriptors are closed without the lock, and those on file systems that may
+// hang by a goroutine of their own: close(2) makes a FUSE or network file
+// system flush, and whoever happens to push an old descriptor out has nothing
+// to do with that file.
 type fdCache struct {
+	close func(fd int) error // unix.Close, but in tests; immutable
+
 	mu    sync.Mutex
 	max   int
 	files map[fdKey]*fd // protected by mu
@@ -24,7 +31,7 @@ type fdKey struct {
 
 // fd is an open descriptor. It stays open while users > 0.
 type fd struct {
-	n     int // the descriptor
+	n     int // the descriptor; immutable
 	key   fdKey
 	users int           // protected by fdCache.mu
 	elem  *list.Element // in lru while users == 0; protected by fdCache.mu
@@ -32,7 +39,7 @@ type fd struct {
 }
 
 func newFDCache(max int) *fdCache {
-	return &fdCache{max: max, files: make(map[fdKey]*fd)}
+	return &fdCache{close: unix.Close, max: max, files: make(map[fdKey]*fd)}
 }
 
 // get returns the open descriptor for the key, or opens it. The caller must put
@@ -48,16 +55,22 @@ func (c *fdCache) get(key fdKey, open func() (int, error)) (*fd, error) {
 	if err != nil {
 		return nil, err
 	}
+	f, old := c.add(&fd{n: n, key: key, users: 1})
+	c.closeAll(old)
+	return f, nil
+}
+
+// add puts a descriptor that was just opened into the cache. It returns the one
+// to use, which is another if some other goroutine was faster, and those to
+// close.
+func (c *fdCache) add(f *fd) (use *fd, old []*fd) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f := c.use(key); f != nil { // another goroutine was faster
-		unix.Close(n)
-		return f, nil
+	if there := c.use(f.key); there != nil {
+		return there, []*fd{f}
 	}
-	f := &fd{n: n, key: key, users: 1}
-	c.files[key] = f
-	c.evictLocked()
-	return f, nil
+	c.files[f.key] = f
+	return f, c.evictLocked()
 }
 
 // use returns the cached descriptor with one more user, or nil.
@@ -75,51 +88,79 @@ func (c *fdCache) use(key fdKey) *fd {
 	return f
 }
 
-func (c *fdCache) put(f *fd) {
+func (c *fdCache) put(f *fd) { c.closeAll(c.giveBack(f)) }
+
+// giveBack takes a user from the descriptor and returns those to close.
+func (c *fdCache) giveBack(f *fd) []*fd {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f.users--
-	if f.users > 0 {
-		return
-	}
-	if f.gone {
-		unix.Close(f.n)
-		return
+	switch {
+	case f.users > 0:
+		return nil
+	case f.gone:
+		return []*fd{f}
 	}
 	f.elem = c.lru.PushBack(f)
-	c.evictLocked()
+	return c.evictLocked()
 }
 
-func (c *fdCache) evictLocked() {
+func (c *fdCache) evictLocked() (old []*fd) {
 	for len(c.files) > c.max && c.lru.Len() > 0 {
-		c.dropLocked(c.lru.Front().Value.(*fd))
+		f := c.lru.Front().Value.(*fd)
+		c.forgetLocked(f)
+		old = append(old, f)
 	}
+	return old
 }
 
-func (c *fdCache) dropLocked(f *fd) {
+// forgetLocked takes the descriptor out of the cache and reports whether it has
+// no user and is to be closed.
+func (c *fdCache) forgetLocked(f *fd) (unused bool) {
 	delete(c.files, f.key)
 	f.gone = true
-	if f.elem != nil {
-		c.lru.Remove(f.elem)
-		f.elem = nil
-		unix.Close(f.n)
+	if f.elem == nil {
+		return false
 	}
+	c.lru.Remove(f.elem)
+	f.elem = nil
+	return true
 }
 
 // drop forgets the key's descriptor, so that the next get opens it anew.
 func (c *fdCache) drop(key fdKey) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if f := c.files[key]; f != nil {
-		c.dropLocked(f)
+	f := c.files[key]
+	unused := f != nil && c.forgetLocked(f)
+	c.mu.Unlock()
+	if unused {
+		c.closeOne(f)
 	}
 }
 
-// closeAll drops every descriptor.
-func (c *fdCache) closeAll() {
+// dropAll drops every descriptor.
+func (c *fdCache) dropAll() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	var old []*fd
 	for _, f := range c.files {
-		c.dropLocked(f)
+		if c.forgetLocked(f) {
+			old = append(old, f)
+		}
 	}
+	c.mu.Unlock()
+	c.closeAll(old)
+}
+
+func (c *fdCache) closeAll(list []*fd) {
+	for _, f := range list {
+		c.closeOne(f)
+	}
+}
+
+func (c *fdCache) closeOne(f *fd) {
+	if f.key.dir.root.slow {
+		go c.close(f.n)
+		return
+	}
+	c.close(f.n)
 }

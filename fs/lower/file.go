@@ -8,15 +8,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File names a lower file that is not a directory. It holds no descriptor.
+// File names a lower file that is not a directory. It holds no descriptor. The
+// zero value is a file that is not there: all that asks for it fails with
+// ErrStale.
 type File struct {
 	Dir  *Dir
 	Name string
 	Ino  uint64 // 0 = not known; what is opened must have this number
 }
 
+// Same reports whether both name the same place, whatever is there.
+func (f File) Same(g File) bool { return f.Name == g.Name && f.Dir.same(g.Dir) }
+
 // with calls fn with a descriptor of the regular file, open for reading.
 func (f File) with(fn func(fd int) error) error {
+	if f.Dir == nil {
+		return ErrStale
+	}
 	h, err := f.Dir.fs.cache.get(fdKey{dir: f.Dir, name: f.Name}, f.open)
 	if err != nil {
 		return err
@@ -57,6 +65,9 @@ func checkRegular(fd int, ino uint64) error {
 // Drop closes the cached descriptor, for when the host replaced the file, in
 // whichever layer of a stack that was.
 func (f File) Drop() {
+	if f.Dir == nil {
+		return
+	}
 	f.Dir.eachFound(func(d *Dir) { d.fs.cache.drop(fdKey{dir: d, name: f.Name}) })
 }
 
@@ -124,6 +135,9 @@ func (f File) Readlink() (string, error) {
 // withPath calls fn with an O_PATH descriptor of the file, which is closed
 // afterwards.
 func (f File) withPath(fn func(fd int) error) error {
+	if f.Dir == nil {
+		return ErrStale
+	}
 	return f.Dir.with(func(dfd int) error {
 		if f.Name == "" {
 			return fn(dfd)

@@ -3,6 +3,7 @@ package lower
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -11,7 +12,7 @@ import (
 // Errors of this package. System calls' errors are wrapped as they are.
 var (
 	// ErrStale means that the file is no longer the one that was seen before.
-	ErrStale = errors.New("replaced on the host")
+	ErrStale = fmt.Errorf("replaced on the host: %w", unix.ESTALE)
 	// ErrMounted means that the host has mounted something there, which is not
 	// crossed.
 	ErrMounted = errors.New("another file system is mounted there")
@@ -41,9 +42,29 @@ func (f *FS) Add(dirfd int) (*Dir, error) {
 		return nil, fmt.Errorf("source: %w", unix.ENOTDIR)
 	}
 	d := &Dir{fs: f, source: uint32(len(f.roots) + 1), ino: st.Ino, rootFD: dirfd, mnt: st.Mnt_id}
-	d.root = d
+	d.root, d.slow = d, mayHang(dirfd)
 	f.roots = append(f.roots, d)
 	return d, nil
+}
+
+// local lists the file systems that are not served by another machine or
+// process (statfs(2)), so that no system call on them hangs for good.
+var local = []int64{
+	unix.BTRFS_SUPER_MAGIC, unix.EXT4_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.RAMFS_MAGIC,
+	unix.TMPFS_MAGIC, unix.XFS_SUPER_MAGIC, zfsMagic, bcachefsMagic,
+}
+
+// Magic numbers of file systems that x/sys/unix does not name.
+const (
+	zfsMagic      = 0x2fc12fc1
+	bcachefsMagic = 0xca451a4e
+)
+
+// mayHang reports whether a descriptor's file system may keep a system call
+// waiting for somebody else.
+func mayHang(fd int) bool {
+	var st unix.Statfs_t
+	return unix.Fstatfs(fd, &st) != nil || !slices.Contains(local, int64(st.Type))
 }
 
 // Root returns the root directory of a source by number, nil if there is none.
@@ -73,7 +94,7 @@ func (f *FS) Locate(source uint32, path string) (dir *Dir, name string) {
 
 // Close closes all descriptors, those of the sources included.
 func (f *FS) Close() {
-	f.cache.closeAll()
+	f.cache.dropAll()
 	for _, r := range f.roots {
 		unix.Close(r.rootFD)
 	}
