@@ -13,8 +13,9 @@ import (
 const maxName = 255
 
 // child finds what a name in a directory leads to. It may read the lower, and
-// what it finds may have changed by the time that t.mu is taken: mutations
-// check that with the tx's unchanged.
+// what it finds may have changed by the time that t.mu is taken: whoever puts
+// it into the table checks that with current, mutations with the tx's
+// unchanged.
 func (t *Tree) child(p *node, name string) (found, error) {
 	if len(name) > maxName {
 		return found{}, fmt.Errorf("look up %q: %w", name, ErrNameTooLong)
@@ -32,6 +33,7 @@ func (t *Tree) child(p *node, name string) (found, error) {
 		if !ok {
 			return found{}, ErrNotExist
 		}
+		f.entry = e
 		return f, nil
 	}
 	t.watch(p, dir)
@@ -43,6 +45,13 @@ func (t *Tree) child(p *node, name string) (found, error) {
 	t.attach(&f)
 	t.mu.Unlock()
 	return f, nil
+}
+
+// current reports whether the upper still says of the name what it said when f
+// was found.
+// Preconditions: t.mu is held.
+func (t *Tree) current(p *node, name string, f *found) bool {
+	return t.state.Entries[p.id][name] == f.entry
 }
 
 // known returns a node that is in the table or has upper state.
@@ -103,14 +112,23 @@ func (t *Tree) Lookup(r *Request, parent journal.NodeID, name string) (Stat, err
 	if name == "." || name == ".." { // asked for by NFS export only
 		return t.lookupDot(p, name)
 	}
-	f, err := t.child(p, name)
-	if err != nil {
-		return Stat{}, err
+	return t.find(p, name)
+}
+
+// find looks a name up, asks whether it may be seen, and counts a reference.
+func (t *Tree) find(p *node, name string) (Stat, error) {
+	for {
+		f, err := t.child(p, name)
+		if err != nil {
+			return Stat{}, err
+		}
+		if err := t.decide(&policy.Request{Op: policy.OpLookup, Node: uint64(f.id), Parent: uint64(p.id), Name: name, Mode: f.mode}, p, name); err != nil {
+			return Stat{}, err
+		}
+		if s, err := t.enter(p, name, f); err != errRetry {
+			return s, err
+		}
 	}
-	if err := t.decide(&policy.Request{Op: policy.OpLookup, Node: uint64(f.id), Parent: uint64(p.id), Name: name, Mode: f.mode}, p, name); err != nil {
-		return Stat{}, err
-	}
-	return t.enter(p, name, f)
 }
 
 func (t *Tree) lookupDot(p *node, name string) (Stat, error) {
@@ -125,7 +143,7 @@ func (t *Tree) lookupDot(p *node, name string) (Stat, error) {
 }
 
 // enter puts what was found into the table with one reference more and returns
-// its attributes.
+// its attributes. errRetry says that the name came to lead elsewhere meanwhile.
 func (t *Tree) enter(p *node, name string, f found) (Stat, error) {
 	s, err := t.statFound(&f)
 	if err != nil {
@@ -133,6 +151,9 @@ func (t *Tree) enter(p *node, name string, f found) (Stat, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if !t.current(p, name, &f) {
+		return Stat{}, errRetry
+	}
 	n := t.intern(p, name, f)
 	n.lookups++
 	if n.up != f.up || n.gone { // it changed in between

@@ -2,6 +2,8 @@ package tree
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/winkfs/winkfs/journal"
 )
@@ -22,12 +24,11 @@ func (t *Tree) Commit(needs []journal.NodeID, plan Plan) (journal.Seq, error) {
 	if t.readOnly {
 		return 0, ErrReadOnly
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := t.revive(needs); err != nil {
-		return 0, err
-	}
-	rec, err := plan(t.state)
+	t.order.Lock()
+	defer t.order.Unlock()
+	t.freeze()
+	defer t.thaw()
+	rec, err := t.planned(needs, plan)
 	if err != nil || rec == nil {
 		return 0, err
 	}
@@ -35,14 +36,83 @@ func (t *Tree) Commit(needs []journal.NodeID, plan Plan) (journal.Seq, error) {
 	if err != nil {
 		return 0, fmt.Errorf("journal %s: %w", rec.Op, err)
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.state.Apply(rec)
 	t.follow(rec.Changes)
 	return seq, nil
 }
 
-// revive reads back the state of nodes that release dropped.
+// planned returns the record that the plan makes, with the state of the needed
+// nodes in memory.
+// Preconditions: t.order is held, and the state of dead nodes is frozen.
+func (t *Tree) planned(needs []journal.NodeID, plan Plan) (*journal.Record, error) {
+	back := journal.NewState()
+	if err := Revive(back, t.store, t.dropped(needs)); err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	maps.Copy(t.state.Contents, back.Contents)
+	for id, up := range back.Nodes {
+		t.state.Nodes[id] = up
+		t.buried = append(t.buried, id)
+	}
+	return plan(t.state)
+}
+
+// dropped returns those of the nodes whose state is not in memory.
+func (t *Tree) dropped(ids []journal.NodeID) []journal.NodeID {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.DeleteFunc(slices.Clone(ids), func(id journal.NodeID) bool { return t.state.Nodes[id] != nil })
+}
+
+// freeze keeps the state of dead nodes in memory until thaw: a group of changes
+// may be about them, although nobody holds them.
+func (t *Tree) freeze() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.frozen = true
+}
+
+func (t *Tree) thaw() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.frozen = false
+	for _, id := range t.buried {
+		if t.nodes[id] == nil && dead(t.state.Nodes[id]) {
+			t.bury(id)
+		}
+	}
+	t.buried = nil
+}
+
+// dead reports whether a node has no names and nothing in the lower: only its
+// history is left, which is in the store, where Revive finds it.
+func dead(up *journal.Node) bool {
+	return up != nil && up.Own && up.Attr.Nlink == 0 && up.Origin.Source == 0
+}
+
+// bury drops the state of a dead node from memory.
 // Preconditions: t.mu is held.
-func (t *Tree) revive(ids []journal.NodeID) error { return Revive(t.state, t.store, ids) }
+func (t *Tree) bury(id journal.NodeID) {
+	if t.frozen {
+		t.buried = append(t.buried, id)
+		return
+	}
+	delete(t.state.Nodes, id)
+	delete(t.state.Contents, id)
+}
+
+// buryAll drops the state of all dead nodes.
+func (t *Tree) buryAll() {
+	for id, up := range t.state.Nodes {
+		if dead(up) {
+			t.bury(id)
+		}
+	}
+}
 
 // Revive adds the nodes to the state that it does not have although the store
 // does: nodes that nothing leads to.

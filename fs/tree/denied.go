@@ -56,12 +56,14 @@ func (t *Tree) Denied(r *Request, op string, ref *Refusal) {
 		Op: journal.OpDenied, Actor: actor, Unique: r.Unique, Path: ref.Path,
 		Note: &journal.Note{Rule: ref.Rule, Message: ref.Message, Refused: op},
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.order.Lock()
+	defer t.order.Unlock()
 	if _, err := t.store.Append(rec, nil); err != nil {
 		t.log.Warn("journal a refusal", "op", op, "err", err)
 		return
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.state.Apply(rec)
 }
 

@@ -28,18 +28,40 @@
 //   - A state change is journaled before it is made; if journaling fails,
 //     nothing has changed.
 //   - The lower is only read.
-//   - No system call on a lower file is made while Tree.mu is held: a hanging
+//   - No system call on a lower file is made while a lock is held: a hanging
 //     lower stops only who asks for it. What was read without the lock is
 //     checked again under it (errRetry).
+//   - Nothing waits for the disk while Tree.mu is held: neither a record's way
+//     into the log nor a sync nor a copy. A disk that takes its time over a
+//     record holds up changes, not look-ups and reads.
 //
 // # Locks
 //
-//	Tree.mu
-//	  listCache.mu, refusals.mu
-//	  journal.Store's own
-//	  lower.FS's own (never while calling the system)
+// A lock may be taken while those above it, that it is indented under, are
+// held, never the other way:
+//
+//	Tree.order          one change at a time, from validation until it shows
+//	  journal.Store's own (Append, LookupNode)
+//	  Tree.mu
+//	    listCache.mu    refusals.mu    Notifier's own
+//	    lower.FS's own  (never while calling the system)
 //
 // Tree.mu protects the state, the node table and every node's fields. Readers
-// share it; a mutation holds it while it validates, appends its record and
-// changes the state.
+// share it. A change takes it twice: to validate and collect what it does to
+// the state, and, once that is journaled, to make it. In between nobody else
+// changes the state, since that takes Tree.order; nodes may come into the table
+// and leave it, but for those that the change is about (see mutate).
+//
+// The state of a node without names is dropped from memory when the kernel
+// forgets the node; the store still has it. While a group of changes is made
+// (Commit), it stays.
+//
+// # Numbers
+//
+// The kernel addresses nodes by number alone. Numbers of created nodes are
+// never used again. That of a lower file is used again when the host deletes
+// the file and makes another that gets its inode number: the two differ by
+// their generation, which is made of the time of birth, so that the kernel
+// takes the second for another file. If the first has state of its own, the
+// second gets a number of its own instead.
 package tree

@@ -59,7 +59,6 @@ func (x *tx) graft(made map[string]*node, at string, root *lower.Dir) {
 		rest, done = tail, done+"/"+head
 		if made[done] == nil {
 			n := x.add(x.newDir())
-			x.t.state.NextNode++
 			x.setEntry(dir, head, journal.Entry{Kind: journal.EntryNode, Node: n.id})
 			made[done] = n
 		}

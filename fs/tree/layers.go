@@ -40,6 +40,7 @@ type found struct {
 	mode  uint32        // file type
 	st    *lower.Stat   // the lower's attributes, when they were read
 	btime journal.Timespec
+	entry journal.Entry // what the upper said of the name, of a look-up
 }
 
 // LowerID returns the number of a lower file: the lower's inode number with

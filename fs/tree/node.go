@@ -83,14 +83,34 @@ func (t *Tree) getDir(id journal.NodeID) (*node, error) {
 
 // intern returns the table's node for what was found under a name, makes it if
 // needed, and remembers the name.
-// Preconditions: t.mu is held.
+// Preconditions: t.mu is held; what was found is current.
 func (t *Tree) intern(parent *node, name string, f found) *node {
 	n := t.nodes[f.id]
-	if n == nil || (n.gen != generation(f.btime) && n.up == nil && f.id != journal.RootID) {
+	switch {
+	case n == nil:
+		f.up = t.state.Nodes[f.id] // it may have got one since it was found
 		n = newNode(f)
 		t.nodes[f.id] = n
+	case n.up != nil || f.id == journal.RootID:
+	case n.gen != generation(f.btime) || n.mode != f.mode:
+		n = t.succeed(n, f)
+	case f.low.Dir != nil && !n.low.Same(f.low):
+		n.low, n.dir = f.low, f.dir // the host has moved it, or it is another of its names
 	}
 	t.setName(n, parent, name)
+	return n
+}
+
+// succeed puts a lower file into the place of one that the host has deleted,
+// whose inode number it got. The kernel tells the two apart by their
+// generation, but gives the references to both back under the one number.
+// Preconditions: t.mu is held.
+func (t *Tree) succeed(old *node, f found) *node {
+	n := newNode(f)
+	n.lookups = old.lookups
+	t.nodes[f.id] = n
+	t.setName(old, nil, "")
+	old.gone = true
 	return n
 }
 
@@ -118,10 +138,8 @@ func (t *Tree) release(n *node) {
 	for n != nil && n.lookups == 0 && n.kids == 0 && n.id != journal.RootID && t.nodes[n.id] == n {
 		delete(t.nodes, n.id)
 		t.lists.drop(n.id)
-		if n.gone && n.low.Dir == nil {
-			// Its history is in the store; LookupNode finds it for an undo.
-			delete(t.state.Nodes, n.id)
-			delete(t.state.Contents, n.id)
+		if n.gone && dead(n.up) {
+			t.bury(n.id)
 		}
 		p := n.parent
 		n.parent = nil

@@ -97,6 +97,9 @@ func (t *Tree) Lseek(r *Request, id journal.NodeID, off int64, whence int) (int6
 	if err != nil {
 		return 0, err
 	}
+	if !n.isReg() {
+		return 0, ErrInvalid
+	}
 	if off < 0 {
 		return 0, ErrNoData
 	}

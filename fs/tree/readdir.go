@@ -99,14 +99,7 @@ func (t *Tree) emitEntry(p *node, l listed, plus bool, emit func(*Dirent) bool) 
 		}
 		return emit(&d), nil
 	}
-	f, err := t.child(p, l.name)
-	var st Stat
-	if err == nil {
-		err = t.decide(&policy.Request{Op: policy.OpLookup, Node: uint64(f.id), Parent: uint64(p.id), Name: l.name, Mode: f.mode}, p, l.name)
-	}
-	if err == nil {
-		st, err = t.enter(p, l.name, f)
-	}
+	st, err := t.find(p, l.name)
 	if errors.Is(err, ErrNotExist) {
 		return true, nil
 	}

@@ -66,7 +66,7 @@ func (m *move) prepare(oldName, newName string) ([]*node, error) {
 		return nil, err
 	}
 	err := m.to.find(m.newP, newName)
-	if err != nil && (!errors.Is(err, ErrNotExist) || m.exchange()) {
+	if err != nil && (!errors.Is(err, ErrNotExist) || err == errDead || m.exchange()) {
 		return nil, err
 	}
 	if m.to.exists && m.flags&RenameNoReplace != 0 {

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/winkfs/winkfs/journal"
 )
@@ -16,13 +17,19 @@ type slot struct {
 	hidden journal.NodeID // the lower file of that name, 0 if there is none or it does not show
 }
 
+// errDead says that a directory was removed: it has no names, and gets none.
+var errDead = fmt.Errorf("the directory was removed: %w", ErrNotExist)
+
 // look finds out what a name leads to and whether the lower has it, too.
 func (t *Tree) look(p *node, name string) (slot, error) {
 	s := slot{p: p, name: name}
 	t.mu.RLock()
 	s.entry = t.state.Entries[p.id][name]
-	dir := p.lowerDir()
+	dir, dead := p.lowerDir(), p.gone
 	t.mu.RUnlock()
+	if dead {
+		return s, errDead
+	}
 	f, err := t.child(p, name)
 	if err != nil && !errors.Is(err, ErrNotExist) {
 		return s, err
@@ -68,10 +75,14 @@ func (x *tx) fill(s *slot, id journal.NodeID) {
 }
 
 // hold keeps what the slot leads to in the table until Forget of one reference.
-func (t *Tree) hold(s *slot) *node {
+// errRetry says that the name came to lead elsewhere meanwhile.
+func (t *Tree) hold(s *slot) (*node, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if !t.current(s.p, s.name, &s.f) {
+		return nil, errRetry
+	}
 	n := t.intern(s.p, s.name, s.f)
 	n.lookups++
-	return n
+	return n, nil
 }

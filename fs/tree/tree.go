@@ -53,8 +53,12 @@ type Tree struct {
 	lists    listCache
 	denied   refusals
 
+	order  sync.Mutex       // held from an operation's validation until its changes show
+	frozen bool             // dead nodes' state must stay, see freeze; protected by mu
+	buried []journal.NodeID // to be dropped then; protected by mu
+
 	mu       sync.RWMutex
-	layers                            // state and numbers; protected by mu
+	layers                            // state and numbers; protected by mu, changes of the state by order too
 	nodes    map[journal.NodeID]*node // protected by mu
 	notifier Notifier                 // protected by mu; never nil
 	lastTime journal.Timespec         // of the last change; protected by mu
@@ -78,6 +82,7 @@ func New(c Config) (*Tree, error) {
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
 	}
+	t.buryAll()
 	t.nodes[journal.RootID] = newNode(t.rootFound())
 	if c.ReadOnly || t.store.Head() > 0 {
 		return t, nil

@@ -29,6 +29,11 @@ type rig struct {
 // ending in "/" is a directory, "->" a symbolic link, else a file's content.
 func newRig(t *testing.T, files map[string]string) *rig {
 	t.Helper()
+	return newRigWith(t, files, journal.Options{})
+}
+
+func newRigWith(t *testing.T, files map[string]string, o journal.Options) *rig {
+	t.Helper()
 	g := &rig{T: t, lowerDir: t.TempDir(), stateDir: t.TempDir(), r: &Request{TID: uint32(os.Getpid()), UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}}
 	for name, content := range files {
 		p := filepath.Join(g.lowerDir, name)
@@ -42,7 +47,7 @@ func newRig(t *testing.T, files map[string]string) *rig {
 			g.must(os.WriteFile(p, []byte(content), 0o644))
 		}
 	}
-	s, err := journal.Create(g.stateDir, journal.Options{})
+	s, err := journal.Create(g.stateDir, o)
 	g.must(err)
 	g.start(s)
 	t.Cleanup(func() { g.stop() })

@@ -10,8 +10,9 @@ import (
 )
 
 // tx is one operation on its way into the journal: the changes it makes and
-// their values before. Nothing of it shows before commit. It lives while t.mu
-// is held.
+// their values before. Nothing of it shows before publish. It lives while
+// t.order is held, so no other operation changes the state meanwhile; its
+// methods are called under t.mu.
 type tx struct {
 	t     *Tree
 	r     *Request
@@ -47,6 +48,9 @@ func (t *Tree) mutate(r *Request, op journal.Op, inline []byte, prepare func() (
 	actor := t.actors.Actor(r.TID, r.UID)
 	for {
 		touched, err := prepare()
+		if err == errRetry {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -67,11 +71,28 @@ func touching(nodes ...*node) func() ([]*node, error) {
 	return func() ([]*node, error) { return nodes, nil }
 }
 
+// attempt makes one record of what fn collects. The tree's lock is not held
+// while the record is written, which takes as long as the disk lets it.
 func (t *Tree) attempt(r *Request, op journal.Op, actor journal.Actor, inline []byte, fn func(*tx) error, list []facts) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	x := &tx{t: t, r: r, now: t.now()}
-	x.rec = journal.Record{Op: op, Actor: actor, Unique: r.Unique}
+	t.order.Lock()
+	defer t.order.Unlock()
+	x := &tx{t: t, r: r, rec: journal.Record{Op: op, Actor: actor, Unique: r.Unique}}
+	if err := x.collect(fn, list); err != nil || len(x.rec.Changes) == 0 {
+		return err
+	}
+	if _, err := t.store.Append(&x.rec, inline); err != nil {
+		return err
+	}
+	x.publish()
+	return nil
+}
+
+// collect lets fn validate and puts the changes together.
+// Preconditions: t.order is held.
+func (x *tx) collect(fn func(*tx) error, list []facts) error {
+	x.t.mu.Lock()
+	defer x.t.mu.Unlock()
+	x.now = x.t.now()
 	for i := range list {
 		if !list[i].n.own() {
 			x.copyUp(&list[i])
@@ -80,7 +101,28 @@ func (t *Tree) attempt(r *Request, op journal.Op, actor journal.Actor, inline []
 	if err := fn(x); err != nil {
 		return err
 	}
-	return x.commit(inline)
+	changes := make([]journal.Change, 0, len(x.edits)+len(x.rec.Changes))
+	for i := range x.edits {
+		e := &x.edits[i]
+		changes = append(changes, journal.Change{Node: &journal.NodeChange{ID: e.n.id, Before: e.before, After: e.after}})
+	}
+	x.rec.Changes = append(changes, x.rec.Changes...)
+	return nil
+}
+
+// publish makes the changes, which are journaled: there is no way back, and
+// nothing here can fail.
+// Preconditions: t.order has been held since collect.
+func (x *tx) publish() {
+	x.t.mu.Lock()
+	defer x.t.mu.Unlock()
+	x.t.state.Apply(&x.rec)
+	for i := range x.edits {
+		x.edits[i].n.up = x.edits[i].after
+	}
+	if x.then != nil {
+		x.then()
+	}
 }
 
 // gather reads what copy-up of the nodes needs. Nodes that have their own
@@ -232,35 +274,11 @@ func (x *tx) splice(n *node, off, length uint64, after []journal.Extent) {
 // which is in no table yet.
 func (x *tx) add(up *journal.Node) *node {
 	id := x.t.state.NextNode
+	x.t.state.NextNode++ // attach may take one before publish
 	up.Attr.Btime = x.now
 	n := &node{id: id, mode: up.Attr.Mode & unix.S_IFMT, gen: generation(x.now), btime: x.now}
 	x.edits = append(x.edits, edit{n: n, after: up})
 	return n
-}
-
-// commit journals the operation and then makes its changes. After Append has
-// returned without an error there is no way back, and nothing below can fail.
-func (x *tx) commit(inline []byte) error {
-	if len(x.edits) == 0 && len(x.rec.Changes) == 0 {
-		return nil
-	}
-	changes := make([]journal.Change, 0, len(x.edits)+len(x.rec.Changes))
-	for i := range x.edits {
-		e := &x.edits[i]
-		changes = append(changes, journal.Change{Node: &journal.NodeChange{ID: e.n.id, Before: e.before, After: e.after}})
-	}
-	x.rec.Changes = append(changes, x.rec.Changes...)
-	if _, err := x.t.store.Append(&x.rec, inline); err != nil {
-		return err
-	}
-	x.t.state.Apply(&x.rec)
-	for i := range x.edits {
-		x.edits[i].n.up = x.edits[i].after
-	}
-	if x.then != nil {
-		x.then()
-	}
-	return nil
 }
 
 // touchDir sets a directory's times after its entries changed.

@@ -85,9 +85,8 @@ func (v *victim) find(p *node, name string) error {
 	if v.slot = s; !s.exists {
 		return ErrNotExist
 	}
-	v.n = v.t.hold(&s)
-	if !v.n.isDir() {
-		return nil
+	if v.n, err = v.t.hold(&s); err != nil || !v.n.isDir() {
+		return err
 	}
 	v.t.mu.RLock()
 	dir := v.n.lowerDir()

@@ -35,10 +35,16 @@ func NewView(s *journal.State, low *lower.FS, sources []Source, store dataReader
 }
 
 // Snapshot returns the view of the tree as it is.
-func (t *Tree) Snapshot() *View {
+func (t *Tree) Snapshot() *View { return NewView(t.clone(), t.lower, t.sources, t.store) }
+
+// clone returns a copy of the state. It waits for an operation that is being
+// journaled, so that the copy is never behind the store.
+func (t *Tree) clone() *journal.State {
+	t.order.Lock()
+	defer t.order.Unlock()
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return NewView(t.state.Clone(), t.lower, t.sources, t.store)
+	return t.state.Clone()
 }
 
 // Base returns the view of the sources without any change.
@@ -58,9 +64,7 @@ func (t *Tree) Base() (*View, error) {
 
 // At returns the view of the tree at a point.
 func (t *Tree) At(point journal.Seq) (*View, error) {
-	t.mu.RLock()
-	s := t.state.Clone()
-	t.mu.RUnlock()
+	s := t.clone()
 	if point > s.Seq {
 		return nil, fmt.Errorf("point %d lies behind the last record %d", point, s.Seq)
 	}
