@@ -14,7 +14,8 @@
 //
 // # Locks
 //
-//	fdCache.mu
+//	fdCache.mu, readAhead.mu
 //
-// It is held for map and list operations only, never during a system call.
+// Neither is taken under the other. They are held for map and list operations
+// only, never during a system call.
 package lower

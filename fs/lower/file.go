@@ -76,6 +76,9 @@ func (f File) Drop() {
 func (f File) ReadAt(p []byte, off int64) (int, error) {
 	got := 0
 	err := f.with(func(fd int) error {
+		if off == 0 {
+			f.Dir.fs.ahead.note(f)
+		}
 		for got < len(p) {
 			n, err := unix.Pread(fd, p[got:], off+int64(got))
 			if err == unix.EINTR {

@@ -21,6 +21,7 @@ var (
 // FS is a set of source directories. Safe for concurrent use.
 type FS struct {
 	cache   *fdCache
+	ahead   readAhead
 	roots   []*Dir // by source number - 1
 	partial bool   // see partialIDs; immutable
 }
@@ -92,8 +93,12 @@ func (f *FS) Locate(source uint32, path string) (dir *Dir, name string) {
 	}
 }
 
-// Close closes all descriptors, those of the sources included.
+// Close closes all descriptors, those of the sources included, unless one of
+// them is in use by a system call that hangs.
 func (f *FS) Close() {
+	if !f.ahead.close() {
+		return
+	}
 	f.cache.dropAll()
 	for _, r := range f.roots {
 		unix.Close(r.rootFD)

@@ -106,6 +106,7 @@ func TestDescriptorsAreBounded(t *testing.T) {
 			t.Fatalf("file %d: %d, %v", i, buf[0], err)
 		}
 	}
+	root.fs.ahead.close()
 	if n := len(root.fs.cache.files); n > 4 {
 		t.Errorf("%d descriptors open, want at most 4", n)
 	}
