@@ -49,6 +49,7 @@ func (s *Store) appendLocked(r *Record, inline []byte, hole *Extent) error {
 		return err
 	}
 	s.head, s.hash = r.Seq, hash
+	s.packs.named(was.Data)
 	s.pend.add(r, hash, loc, s.end)
 	s.unflushed += s.end - int64(loc.Pos)
 	if s.unflushed >= syncBytes {
@@ -98,7 +99,7 @@ func (s *Store) writeLocked(r *Record, inline []byte) (hash [32]byte, err error)
 func (s *Store) rotateLocked() error {
 	num := s.files.reserve()
 	first := s.head + 1
-	d := &dataFile{num: num, first: first, name: logName(first, num)}
+	d := &dataFile{kind: kindLog, num: num, first: first, name: logName(first, num)}
 	h := &fileHeader{magic: magicLog, file: num, first: first, id: s.id, prev: s.hash}
 	f, err := s.disk.create(s.files.path(d), h.encode())
 	if err != nil {

@@ -17,21 +17,76 @@ type builder struct {
 	b  *batch
 }
 
+// buildBytes is how much log a builder takes in one transaction.
+const buildBytes = 8 << 20
+
 // newBuilder begins with the database of an empty journal whose log begins
-// with the segment first.
-func newBuilder(db *bbolt.DB, id journalID, first *dataFile) (*builder, error) {
+// with the segment first, or, if r is not nil, with what the base holds.
+func newBuilder(db *bbolt.DB, id journalID, first *dataFile, r *baseReader) (*builder, error) {
+	b, err := emptyBuilder(db, id, first)
+	if err == nil && r != nil {
+		err = b.load(r)
+	}
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func emptyBuilder(db *bbolt.DB, id journalID, first *dataFile) (*builder, error) {
 	st := NewState()
 	m := &dbMeta{id: id, end: Loc{File: first.num, Pos: headerSize}, nextNode: st.NextNode, nextExec: st.NextExec}
 	if err := initDB(db, m); err != nil {
-		db.Close()
 		return nil, err
 	}
 	return &builder{db: db, m: m, b: newBatch()}, nil
 }
 
+// loadStep is how many pairs of a base are written in one transaction.
+const loadStep = 50_000
+
+// load takes in a base.
+func (b *builder) load(r *baseReader) error {
+	b.m.seq, b.m.hash, b.m.base = r.at, r.hash, r.at
+	b.m.nextNode, b.m.nextExec = r.nextNode, r.nextExec
+	tx, err := b.db.Begin(true)
+	if err != nil {
+		return fmt.Errorf("build database: %w", err)
+	}
+	defer func() {
+		if tx != nil {
+			tx.Rollback()
+		}
+	}()
+	n := 0
+	err = r.each(func(bucket int, key, payload []byte) error {
+		if n++; n%loadStep == 0 {
+			if err := tx.Commit(); err != nil {
+				return err
+			}
+			if tx, err = b.db.Begin(true); err != nil {
+				return err
+			}
+		}
+		t, err := tableOf(tx, b.m, bucket)
+		if err != nil {
+			return err
+		}
+		return t.put(key, payload)
+	})
+	if err != nil {
+		return err
+	}
+	if err := writeMeta(tx, b.m); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
 func (b *builder) record(r *Record, hash [32]byte, loc Loc, end int64) error {
 	b.b.add(r, hash, loc, end)
-	if b.b.bytes >= commitBytes {
+	if b.b.bytes >= buildBytes {
 		return b.flush()
 	}
 	return nil

@@ -24,7 +24,7 @@ func chunkOf(off uint64) uint64 { return off >> chunkBits }
 // concurrent use, but a clone may be used beside the original.
 type Content struct {
 	runs   []Extent
-	chunks map[uint64][]Extent
+	chunks chunkMap
 }
 
 // NewContent returns the content made of the extents, which must be sorted and
@@ -41,18 +41,13 @@ func NewContent(extents []Extent) *Content {
 // Clone returns an independent copy.
 func (c *Content) Clone() *Content {
 	n := &Content{runs: c.runs}
-	if len(c.chunks) > 0 {
-		n.chunks = make(map[uint64][]Extent, len(c.chunks))
-		for k, v := range c.chunks {
-			n.chunks[k] = slices.Clip(v)
-		}
-	}
+	c.chunks.each(func(k uint64, es []Extent) { n.chunks.set(k, slices.Clip(es)) })
 	return n
 }
 
 // Empty reports whether the content is all hole.
 func (c *Content) Empty() bool {
-	return len(c.chunks) == 0 && len(c.runs) == 0 || c.Bytes() == 0
+	return c.chunks.len() == 0 && len(c.runs) == 0 || c.Bytes() == 0
 }
 
 // Equal reports whether both contents describe the same bytes.
@@ -80,11 +75,11 @@ func alignDown(off uint64) uint64 { return off &^ (1<<chunkBits - 1) }
 
 // spliceLong splices a range whose whole chunks are [lo, hi), which are many.
 func (c *Content) spliceLong(off, end, lo, hi uint64, extents []Extent) {
-	for k := range c.chunks {
+	c.chunks.each(func(k uint64, _ []Extent) {
 		if k >= chunkOf(lo) && k < chunkOf(hi) {
-			delete(c.chunks, k)
+			c.chunks.delete(k)
 		}
-	}
+	})
 	var runs, rest []Extent
 	for _, e := range extents {
 		a, b := alignUp(max(e.Off, lo)), alignDown(min(e.End(), hi))
@@ -196,7 +191,7 @@ func (c *Content) replaceOne(k uint64, old []Extent, lo, hi uint64, extents []Ex
 	}
 	out := slices.Clone(old)
 	out[i] = e
-	c.chunks[k] = out
+	c.chunks.set(k, out)
 	return true
 }
 
@@ -225,7 +220,7 @@ func appendJoined(out []Extent, e Extent) []Extent {
 
 // chunk returns the extents within a chunk, and whether they come from a run.
 func (c *Content) chunk(k uint64) (es []Extent, fromRun bool) {
-	if es, ok := c.chunks[k]; ok {
+	if es, ok := c.chunks.get(k); ok {
 		return es, false
 	}
 	lo := k << chunkBits
@@ -241,15 +236,12 @@ func (c *Content) runAt(off uint64) int { return firstBehind(c.runs, off) }
 // setChunk sets the extents of a chunk.
 func (c *Content) setChunk(k uint64, es []Extent) {
 	if len(es) == 0 {
-		delete(c.chunks, k)
+		c.chunks.delete(k)
 		if _, hides := c.chunk(k); !hides {
 			return
 		}
 	}
-	if c.chunks == nil {
-		c.chunks = make(map[uint64][]Extent)
-	}
-	c.chunks[k] = es
+	c.chunks.set(k, es)
 }
 
 // Range returns the extents within [off, off+n), sorted, cut to the range and
@@ -263,7 +255,8 @@ func (c *Content) Range(off, n uint64) []Extent {
 	pos := off
 	for _, k := range c.chunkKeys(chunkOf(off), chunkOf(end-1)) {
 		out = c.appendRuns(out, pos, k<<chunkBits)
-		for _, e := range c.chunks[k] {
+		es, _ := c.chunks.get(k)
+		for _, e := range es {
 			if e.End() > off && e.Off < end {
 				out = appendJoined(out, e.cut(off, end))
 			}
@@ -276,19 +269,19 @@ func (c *Content) Range(off, n uint64) []Extent {
 // chunkKeys returns the chunks of the map from first to last in order.
 func (c *Content) chunkKeys(first, last uint64) []uint64 {
 	var ks []uint64
-	if last-first <= uint64(len(c.chunks)) {
+	if last-first <= uint64(c.chunks.len()) {
 		for k := first; k <= last; k++ {
-			if _, ok := c.chunks[k]; ok {
+			if _, ok := c.chunks.get(k); ok {
 				ks = append(ks, k)
 			}
 		}
 		return ks
 	}
-	for k := range c.chunks {
+	c.chunks.each(func(k uint64, _ []Extent) {
 		if k >= first && k <= last {
 			ks = append(ks, k)
 		}
-	}
+	})
 	slices.Sort(ks)
 	return ks
 }
@@ -307,7 +300,7 @@ func (c *Content) appendRuns(out []Extent, lo, hi uint64) []Extent {
 // Bytes returns how many bytes of the content are not holes.
 func (c *Content) Bytes() uint64 {
 	var n uint64
-	for k, es := range c.chunks {
+	c.chunks.each(func(k uint64, es []Extent) {
 		if len(c.runs) > 0 {
 			if i := c.runAt(k << chunkBits); i < len(c.runs) && c.runs[i].Off <= k<<chunkBits {
 				n -= 1 << chunkBits
@@ -316,7 +309,7 @@ func (c *Content) Bytes() uint64 {
 		for _, e := range es {
 			n += e.Len
 		}
-	}
+	})
 	for _, r := range c.runs {
 		n += r.Len
 	}

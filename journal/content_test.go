@@ -97,7 +97,7 @@ func TestContentOfHugeFile(t *testing.T) {
 	const size = 1 << 60
 	c := NewContent([]Extent{{Len: size, Kind: ExtentLower}})
 	c.Splice(1<<50, 4096, []Extent{{Off: 1 << 50, Len: 4096, Kind: ExtentData, Loc: Loc{1, 0}}})
-	if n := len(c.chunks); n > 1 {
+	if n := c.chunks.len(); n > 1 {
 		t.Errorf("%d chunks", n)
 	}
 	if es := c.Range(0, size); len(es) != 3 || es[1].Len != 4096 || es[2].End() != size {

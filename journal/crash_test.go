@@ -40,7 +40,11 @@ func crashChild(dir string) {
 		}
 		return &Fault{Keep: size / 2, Then: kill}
 	}}
-	if err := crashWork(dir, o, func(s Seq) { fmt.Println(s) }); err != nil {
+	work := crashWork
+	if os.Getenv("JOURNAL_CRASH_WORK") == "collect" {
+		work = crashCollect
+	}
+	if err := work(dir, o, func(s Seq) { fmt.Println(s) }); err != nil {
 		fmt.Println("failed:", err)
 	}
 	fmt.Println("end")

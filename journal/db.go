@@ -18,10 +18,13 @@ const (
 	bucketNodes = iota
 	bucketEntries
 	bucketContent
+	bucketGone
+	bucketGoneContent
 	bucketExecs
 	bucketPoints
 	bucketLogs
 	bucketPacks
+	bucketKeeps
 	bucketByExec
 	bucketByNode
 	bucketMarks
@@ -29,7 +32,7 @@ const (
 	bucketCount
 )
 
-var bucketNames = [bucketCount]string{"nodes", "entries", "content", "execs", "checkpoints", "logs", "packs", "by_exec", "by_node", "marks", "by_op"}
+var bucketNames = [bucketCount]string{"nodes", "entries", "content", "gone", "gone_content", "execs", "checkpoints", "logs", "packs", "keeps", "by_exec", "by_node", "marks", "by_op"}
 
 const (
 	bucketMeta = "meta"
@@ -55,6 +58,7 @@ type dbMeta struct {
 	end      Loc      // behind that record's frame
 	nextNode NodeID
 	nextExec ExecID
+	base     Seq    // history begins behind this record, 0 = with record 1
 	boot     string // the boot in which the log was last appended to
 	sums     [bucketCount]bucketSum
 }
@@ -66,6 +70,7 @@ func (m *dbMeta) encode() []byte {
 	b = appendLoc(b, m.end)
 	b = binary.AppendUvarint(b, uint64(m.nextNode))
 	b = binary.AppendUvarint(b, uint64(m.nextExec))
+	b = binary.AppendUvarint(b, uint64(m.base))
 	b = appendString(b, m.boot)
 	for _, s := range m.sums {
 		b = binary.AppendUvarint(b, s.count)
@@ -82,6 +87,7 @@ func decodeMeta(b []byte) (*dbMeta, error) {
 	m.end = w.loc()
 	m.nextNode = NodeID(w.uvarint())
 	m.nextExec = ExecID(w.uvarint())
+	m.base = Seq(w.uvarint())
 	m.boot = w.str()
 	for i := range m.sums {
 		m.sums[i] = bucketSum{count: w.uvarint(), sum: w.u64()}

@@ -1,7 +1,9 @@
 package journal
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -156,6 +158,13 @@ func (d *disk) create(path string, header []byte) (*os.File, error) {
 
 // rename renames a file and makes its new name durable.
 func (d *disk) rename(from, to string) error {
+	if err := d.renameOnly(from, to); err != nil {
+		return err
+	}
+	return d.syncDir(filepath.Dir(to))
+}
+
+func (d *disk) renameOnly(from, to string) error {
 	if ft := d.before(KindRename, 0); ft != nil {
 		if err := ft.play(); err != nil {
 			return fmt.Errorf("rename %s: %w", from, err)
@@ -164,7 +173,62 @@ func (d *disk) rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return fmt.Errorf("rename file of the journal: %w", err)
 	}
-	return d.syncDir(filepath.Dir(to))
+	return nil
+}
+
+// replace writes a file under another name, makes its bytes durable and gives
+// it its name, which is durable after the next syncDir. A failure leaves
+// nothing.
+func (d *disk) replace(path string, fill func(io.Writer) error) error {
+	if ft := d.before(KindCreate, 0); ft != nil {
+		if err := ft.play(); err != nil {
+			return fmt.Errorf("create %s: %w", path, err)
+		}
+	}
+	f, err := os.OpenFile(path+tmpSuffix, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("create file of the journal: %w", err)
+	}
+	err = d.fill(f, fill)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = d.renameOnly(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// tmpSuffix ends the names of files that are being written.
+const tmpSuffix = ".tmp"
+
+func (d *disk) fill(f *os.File, fill func(io.Writer) error) error {
+	w := bufio.NewWriterSize(&diskWriter{d: d, f: f}, 256<<10)
+	if err := fill(w); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return d.fsync(f)
+}
+
+// diskWriter appends to a file.
+type diskWriter struct {
+	d   *disk
+	f   *os.File
+	end int64
+}
+
+func (w *diskWriter) Write(p []byte) (int, error) {
+	if err := w.d.write(KindPackWrite, w.f, p, w.end); err != nil {
+		return 0, err
+	}
+	w.end += int64(len(p))
+	return len(p), nil
 }
 
 func (d *disk) remove(path string) error {

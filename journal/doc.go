@@ -19,7 +19,7 @@
 //     durable before the database named it.
 //   - A record is in the log whole or not at all; records are numbered without
 //     gaps, and each carries the hash of the one before.
-//   - Stored bytes never change and never move.
+//   - Stored bytes never change, and the place by which they are named stays.
 //   - A file that a fork has, too, is never written to.
 //   - What Append has acknowledged survives the death of the process; what Sync
 //     has covered survives the loss of power.
@@ -41,7 +41,10 @@
 //
 // A lock may be taken while the locks above it are held, never the other way:
 //
-//	Store.commitMu    one commit at a time; protects Store.meta
+//	Store.gcMu        one collection at a time; another is refused
+//	 Store.commitMu   one commit at a time; protects Store.meta
+//	 Store.dbMu       held for reading during a transaction and a fork; a
+//	                  collection replaces the database under it
 //	  Store.syncMu    one sync at a time; protects Store.syncErr
 //	    Store.mu      the log's end, the batches; held during the write of a frame
 //	      packWriter.mu  the packs' ends; not held while data is written
@@ -68,6 +71,12 @@
 // across a crash, copy-up of a file of any size copies nothing, and versions
 // share what they have in common.
 //
+// The state is loaded whole when a journal is opened, so that no look-up can
+// fail later: 100,000 changed files take a tenth of a second and 40 MB. What
+// history holds beyond the state costs nothing then. Nodes that are gone have
+// buckets of their own, and the check of the database's pages, which is the
+// only thing that grows with history, takes 20 ms for a million records.
+//
 // Inline data stand in front of the record in its frame, so that their place
 // is known before the record, which names it, is encoded.
 //
@@ -79,6 +88,15 @@
 // and the database in which boot of the machine the log was last opened. With
 // these recovery can tell damage, which it refuses, from what the loss of
 // power leaves, where pages reach the disk in any order.
+//
+// A collection keeps places valid rather than rewriting who names them: the
+// records are chained by hashes and can't be changed, and a table of moved
+// extents would have to be asked for each read. A keep is asked for reads of
+// old data only, costs one binary search, and is made and removed as a whole.
+// That history begins at the begin of a segment makes trimming a matter of
+// removing files; segments are of 16 MiB so that this is fine enough. The
+// database is made anew rather than trimmed, which compacts it, and makes it by
+// construction what verify expects.
 //
 // A fork shares its parent's files by hard links rather than by a chain of
 // directories, each with its own objects: it is as deep as one likes at no

@@ -21,6 +21,10 @@ var (
 	// ErrInvalidRecord means that a record breaks the rules of the format.
 	// Nothing was appended.
 	ErrInvalidRecord = errors.New("invalid record")
+	// ErrTrimmed means that gc has dropped the part of history asked for.
+	ErrTrimmed = errors.New("history was trimmed")
+	// ErrCollecting means that a collection is under way already.
+	ErrCollecting = errors.New("another gc is running")
 	// ErrNotJournal means that the directory holds no journal.
 	ErrNotJournal = errors.New("no journal in the directory")
 )
@@ -30,6 +34,20 @@ var (
 func otherFormat(err error) bool {
 	return errors.Is(err, ErrNewerFormat) || errors.Is(err, ErrOlderFormat)
 }
+
+// TrimmedError says from where on history is to be had. It matches ErrTrimmed.
+type TrimmedError struct {
+	Seq   Seq // asked for
+	First Seq // the oldest there is
+}
+
+// Error says both.
+func (e *TrimmedError) Error() string {
+	return fmt.Sprintf("record %d was dropped by gc: history begins at record %d", e.Seq, e.First)
+}
+
+// Is makes errors.Is(err, ErrTrimmed) true.
+func (e *TrimmedError) Is(target error) bool { return target == ErrTrimmed }
 
 // LockedError says who has the journal open. It matches ErrLocked.
 type LockedError struct {

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -19,21 +21,35 @@ const (
 	lockName   = "lock"
 	logSuffix  = ".log"
 	packSuffix = ".pack"
+	keepSuffix = ".keep"
+	baseSuffix = ".base"
 )
 
 // maxOpenFiles bounds the descriptors that readers keep.
 const maxOpenFiles = 128
 
-// dataFile is one log segment or pack.
+// fileKind is what a file of the journal holds.
+type fileKind uint8
+
+const (
+	kindLog  fileKind = iota + 1 // records
+	kindPack                     // data
+	kindKeep                     // what gc kept of a log segment or pack
+	kindBase                     // the state at the record that history begins behind
+)
+
+// dataFile is one file of the log or of the packs.
 type dataFile struct {
-	num   uint32
-	first Seq    // log: sequence number of the first record; 0 = a pack
+	kind  fileKind
+	num   uint32 // 0 for a base
+	first Seq    // log: first record; keep and base: the record that history begins behind
 	name  string // relative to the state directory
 	found int64  // length when the directory was listed
 	f     *os.File
+	index *keepIndex // of a keep that is open
 }
 
-func (d *dataFile) isLog() bool { return d.first != 0 }
+func (d *dataFile) isLog() bool { return d.kind == kindLog }
 
 func logName(first Seq, num uint32) string {
 	return filepath.Join(logDir, fmt.Sprintf("%016x-%08x%s", uint64(first), num, logSuffix))
@@ -43,19 +59,43 @@ func packName(num uint32) string {
 	return filepath.Join(packDir, fmt.Sprintf("%08x%s", num, packSuffix))
 }
 
+func keepName(num uint32, at Seq) string {
+	return filepath.Join(packDir, fmt.Sprintf("%08x-%016x%s", num, uint64(at), keepSuffix))
+}
+
+func baseName(at Seq) string {
+	return filepath.Join(logDir, fmt.Sprintf("%016x%s", uint64(at), baseSuffix))
+}
+
 // parseName returns the file with the name relative to the state directory,
 // nil if it is not one of the journal's.
 func parseName(name string) *dataFile {
 	d := &dataFile{name: name}
+	want := ""
 	base := filepath.Base(name)
-	if _, err := fmt.Sscanf(base, "%016x-%08x.log", (*uint64)(&d.first), &d.num); err == nil && name == logName(d.first, d.num) && d.first != 0 {
-		return d
+	var err error
+	switch filepath.Ext(base) {
+	case logSuffix:
+		d.kind = kindLog
+		_, err = fmt.Sscanf(base, "%016x-%08x.log", (*uint64)(&d.first), &d.num)
+		want = logName(d.first, d.num)
+	case packSuffix:
+		d.kind = kindPack
+		_, err = fmt.Sscanf(base, "%08x.pack", &d.num)
+		want = packName(d.num)
+	case keepSuffix:
+		d.kind = kindKeep
+		_, err = fmt.Sscanf(base, "%08x-%016x.keep", &d.num, (*uint64)(&d.first))
+		want = keepName(d.num, d.first)
+	case baseSuffix:
+		d.kind = kindBase
+		_, err = fmt.Sscanf(base, "%016x.base", (*uint64)(&d.first))
+		want = baseName(d.first)
 	}
-	d.first = 0
-	if _, err := fmt.Sscanf(base, "%08x.pack", &d.num); err == nil && name == packName(d.num) {
-		return d
+	if err != nil || name != want || (d.num == 0) != (d.kind == kindBase) || (d.first == 0) != (d.kind == kindPack) {
+		return nil
 	}
-	return nil
+	return d
 }
 
 // fileTable knows the log segments and packs by number and reads from them.
@@ -63,9 +103,14 @@ type fileTable struct {
 	dir string
 
 	mu     sync.RWMutex         // protects what follows; held for reading during a read
-	byNum  map[uint32]*dataFile // nil when closed
+	byNum  map[uint32]*dataFile // where data of that number is read; nil when closed
 	opened int
 	next   uint32 // next free number
+
+	// As listed by load; protected by nothing, read before the store is in use.
+	keeps, bases []*dataFile
+	partial      []*dataFile // files that were being written
+	obsolete     []*dataFile // out of use, to be removed; protected by mu
 }
 
 // load fills the table from the directories and returns the names of files
@@ -74,6 +119,7 @@ type fileTable struct {
 // there is listed too.
 func (t *fileTable) load() (strangers []string, err error) {
 	t.byNum, t.next = map[uint32]*dataFile{}, 1
+	t.keeps, t.bases, t.partial = nil, nil, nil
 	for _, sub := range []string{logDir, packDir} {
 		entries, err := os.ReadDir(filepath.Join(t.dir, sub))
 		if err != nil {
@@ -82,18 +128,41 @@ func (t *fileTable) load() (strangers []string, err error) {
 		for _, e := range entries {
 			name := filepath.Join(sub, e.Name())
 			d := parseName(name)
-			if d == nil || d.num == 0 || !e.Type().IsRegular() || t.byNum[d.num] != nil {
+			if p := parseName(strings.TrimSuffix(name, tmpSuffix)); d == nil && p != nil && p.kind >= kindKeep {
+				p.name = name
+				t.partial = append(t.partial, p)
+				continue
+			}
+			if d == nil || !e.Type().IsRegular() || !t.list1(d) {
 				strangers = append(strangers, name)
 				continue
 			}
 			if fi, err := e.Info(); err == nil {
 				d.found = fi.Size()
 			}
-			t.byNum[d.num] = d
 			t.next = max(t.next, d.num+1)
 		}
 	}
+	slices.SortFunc(t.keeps, func(a, b *dataFile) int { return cmp.Or(cmp.Compare(a.num, b.num), cmpSeq(a.first, b.first)) })
+	slices.SortFunc(t.bases, func(a, b *dataFile) int { return cmpSeq(a.first, b.first) })
 	return strangers, nil
+}
+
+// list1 notes a file that was found. It returns false for a second log segment
+// or pack of one number.
+func (t *fileTable) list1(d *dataFile) bool {
+	switch d.kind {
+	case kindKeep:
+		t.keeps = append(t.keeps, d)
+	case kindBase:
+		t.bases = append(t.bases, d)
+	default:
+		if t.byNum[d.num] != nil {
+			return false
+		}
+		t.byNum[d.num] = d
+	}
+	return true
 }
 
 // reserve returns an unused file number.
@@ -139,7 +208,12 @@ func (t *fileTable) logs() []*dataFile {
 
 // packs returns the packs in order.
 func (t *fileTable) packs() []*dataFile {
-	return t.list(func(d *dataFile) bool { return !d.isLog() }, func(a, b *dataFile) int { return int(a.num) - int(b.num) })
+	return t.list(func(d *dataFile) bool { return d.kind == kindPack }, func(a, b *dataFile) int { return int(a.num) - int(b.num) })
+}
+
+// kept returns the keeps in use, in order.
+func (t *fileTable) kept() []*dataFile {
+	return t.list(func(d *dataFile) bool { return d.kind == kindKeep }, func(a, b *dataFile) int { return int(a.num) - int(b.num) })
 }
 
 func (t *fileTable) list(want func(*dataFile) bool, cmp func(a, b *dataFile) int) []*dataFile {
@@ -185,7 +259,12 @@ func (t *fileTable) readAt(l Loc, p []byte) error {
 			return corruptAt(fmt.Sprintf("file %d", l.File), -1, 0, "it is missing")
 		}
 		if d.f != nil {
-			n, err := d.f.ReadAt(p, int64(l.Pos))
+			pos, err := d.place(int64(l.Pos), int64(len(p)))
+			if err != nil {
+				t.mu.RUnlock()
+				return err
+			}
+			n, err := d.f.ReadAt(p, pos)
 			t.mu.RUnlock()
 			if n == len(p) {
 				return nil
@@ -214,6 +293,12 @@ func (t *fileTable) open(num uint32) error {
 	if err != nil {
 		return fmt.Errorf("open stored data: %w", err)
 	}
+	if d.kind == kindKeep {
+		if d.index, err = readKeepIndex(f); err != nil {
+			f.Close()
+			return corruptAt(d.name, 0, 0, "%v", err)
+		}
+	}
 	if t.opened >= maxOpenFiles {
 		t.closeOne()
 	}
@@ -226,7 +311,7 @@ func (t *fileTable) closeOne() {
 	for _, d := range t.byNum {
 		if d.f != nil {
 			d.f.Close()
-			d.f = nil
+			d.f, d.index = nil, nil
 			t.opened--
 			return
 		}
@@ -260,6 +345,9 @@ func (t *fileTable) sizes() (logs, packs int64) {
 		} else {
 			packs += fi.Size()
 		}
+	}
+	for _, d := range t.bases {
+		logs += d.found
 	}
 	return logs, packs
 }

@@ -6,6 +6,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"go.etcd.io/bbolt"
 )
@@ -107,6 +108,9 @@ func (f *fork) makeDirs() error {
 // history seals what there is and puts it into the fork.
 func (f *fork) history() (err error) {
 	defer guardDB(&err)()
+	// No collection replaces database and files until both are shared.
+	f.s.dbMu.RLock()
+	defer f.s.dbMu.RUnlock()
 	begun := f.s.ended()
 	tx, err := f.s.db.Begin(false)
 	if err != nil {
@@ -170,7 +174,8 @@ func (f *fork) seal(tx *bbolt.Tx, begun uint64) error {
 	if s.head == 0 {
 		return nil
 	}
-	for _, d := range append(s.files.logs(), s.files.packs()...) {
+	f.files = append(f.files, s.files.baseFiles()...)
+	for _, d := range slices.Concat(s.files.logs(), s.files.packs(), s.files.kept()) {
 		if d.num == s.segNum {
 			continue // no record is in it yet
 		}

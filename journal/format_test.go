@@ -13,9 +13,9 @@ import (
 var update = flag.Bool("update", false, "write the format's fixtures anew")
 
 const (
-	fixture       = "testdata/v2"        // a journal of 30 records, closed
-	fixtureBroken = "testdata/v2-broken" // the same with a flipped bit in record 12
-	fixtureWant   = "testdata/v2.txt"    // what is to be read from it
+	fixture       = "testdata/v3"        // a journal of 30 records, closed
+	fixtureBroken = "testdata/v3-broken" // the same with a flipped bit in record 12
+	fixtureWant   = "testdata/v3.txt"    // what is to be read from it
 )
 
 func writeFixtures(t *testing.T) {
@@ -87,8 +87,8 @@ func describeChange(b *strings.Builder, c Change) {
 	}
 }
 
-// A journal of format 2 reads as it did when it was written.
-func TestFormat2(t *testing.T) {
+// A journal of format 3 reads as it did when it was written.
+func TestFormat3(t *testing.T) {
 	if *update {
 		writeFixtures(t)
 	}
@@ -105,7 +105,7 @@ func TestFormat2(t *testing.T) {
 	}
 }
 
-func TestFormat2Broken(t *testing.T) {
+func TestFormat3Broken(t *testing.T) {
 	r := mustVerify(t, fixtureBroken)
 	if len(r.Problems) == 0 || r.Problems[0].Seq != 12 || r.Problems[0].File != logName(1, 1) {
 		t.Errorf("report is %+v", r)
@@ -116,6 +116,21 @@ func TestFormat2Broken(t *testing.T) {
 		t.Fatalf("open: %v", err)
 	}
 	if _, err := Rebuild(dir, Options{}); !errors.As(err, &c) || c.Seq != 12 {
+		t.Errorf("rebuild: %v", err)
+	}
+}
+
+// A journal of format 2, which is not read any more, is refused by its name and
+// not taken for damage.
+func TestOldFormatRefused(t *testing.T) {
+	dir := copyJournal(t, "testdata/v2")
+	if _, err := Open(dir, Options{}); !errors.Is(err, ErrOlderFormat) {
+		t.Errorf("open: %v", err)
+	}
+	if _, err := Verify(dir); !errors.Is(err, ErrOlderFormat) {
+		t.Errorf("verify: %v", err)
+	}
+	if _, err := Rebuild(dir, Options{}); !errors.Is(err, ErrOlderFormat) {
 		t.Errorf("rebuild: %v", err)
 	}
 }

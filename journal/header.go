@@ -9,7 +9,7 @@ import (
 
 // FormatVersion is the version of the format that this package writes. It is
 // described in FORMAT.md.
-const FormatVersion = 2
+const FormatVersion = 3
 
 // castagnoli is the polynomial of all checksums (CRC-32C).
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -286,16 +286,22 @@ func (h *history) note(rec *Record) *Record {
 }
 
 // normal returns a state in a form that can be compared: contents as plain
-// extents, and nothing that is empty.
+// extents, nothing that is empty, and no nodes that are gone.
 func normal(st *State) map[string]any {
 	contents := map[NodeID][]Extent{}
 	for id, c := range st.Contents {
+		if n := st.Nodes[id]; n != nil && isGone(id, n) {
+			continue
+		}
 		if es := c.Range(0, maxOffset); len(es) > 0 {
 			contents[id] = es
 		}
 	}
 	nodes := map[NodeID]Node{}
 	for id, n := range st.Nodes {
+		if isGone(id, n) {
+			continue
+		}
 		v := *n
 		if len(v.Xattrs) == 0 {
 			v.Xattrs = nil

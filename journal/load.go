@@ -3,34 +3,61 @@ package journal
 import (
 	"encoding/binary"
 	"fmt"
+	"sync"
 
 	"go.etcd.io/bbolt"
 )
 
-// loadState reads the state that the database holds.
-func loadState(tx *bbolt.Tx, m *dbMeta) (*State, error) {
-	st := NewState()
+// loadState reads the state that the database holds. Its cost is in proportion
+// to what the workspace has changed, not to the length of history.
+func (s *Store) loadState(m *dbMeta) (*State, error) {
+	st := newStateFor(m)
 	st.Seq, st.NextNode, st.NextExec = m.seq, max(m.nextNode, st.NextNode), max(m.nextExec, st.NextExec)
 	l := stateLoader{st}
-	for _, b := range []struct {
-		bucket int
-		each   func(key, payload []byte) error
-	}{
-		{bucketNodes, l.node},
-		{bucketEntries, l.entry},
-		{bucketContent, l.content},
-		{bucketExecs, l.exec},
-		{bucketPoints, l.point},
-	} {
-		t, err := tableOf(tx, m, b.bucket)
-		if err != nil {
-			return nil, err
-		}
-		if err := t.each(b.each); err != nil {
-			return nil, err
-		}
+	var nodes, rest error
+	var both sync.WaitGroup
+	both.Go(func() { nodes = s.loadBuckets(m, loading{bucketNodes, l.node}) })
+	both.Go(func() {
+		rest = s.loadBuckets(m, loading{bucketEntries, l.entry}, loading{bucketContent, l.content},
+			loading{bucketExecs, l.exec}, loading{bucketPoints, l.point})
+	})
+	both.Wait()
+	if nodes != nil {
+		return nil, nodes
 	}
-	return st, nil
+	return st, rest
+}
+
+// newStateFor returns a state before the first record with room for what the
+// database says it holds.
+func newStateFor(m *dbMeta) *State {
+	st := NewState()
+	room := func(bucket int) int { return int(min(m.sums[bucket].count, 1<<20)) }
+	st.Nodes = make(map[NodeID]*Node, room(bucketNodes))
+	st.Contents = make(map[NodeID]*Content, room(bucketContent))
+	return st
+}
+
+// loading is a bucket and what takes in its pairs.
+type loading struct {
+	bucket int
+	each   func(key, payload []byte) error
+}
+
+// loadBuckets reads buckets in a transaction of its own.
+func (s *Store) loadBuckets(m *dbMeta, ls ...loading) error {
+	return s.view(func(tx *bbolt.Tx) error {
+		for _, l := range ls {
+			t, err := tableOf(tx, m, l.bucket)
+			if err != nil {
+				return err
+			}
+			if err := t.each(l.each); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // stateLoader puts the pairs of the state's buckets into a State.
@@ -128,7 +155,37 @@ func (s *Store) checkFiles(tx *bbolt.Tx, m *dbMeta) error {
 	if err != nil {
 		return err
 	}
-	return packs.each(func(key, payload []byte) error { return checkPack(&s.files, key, payload) })
+	if err := packs.each(func(key, payload []byte) error { return checkPack(&s.files, key, payload) }); err != nil {
+		return err
+	}
+	keeps, err := tableOf(tx, m, bucketKeeps)
+	if err != nil {
+		return err
+	}
+	return keeps.each(func(key, payload []byte) error { return checkKept(&s.files, key, payload) })
+}
+
+// checkKept checks that a keep that the database knows is there and has its
+// length.
+func checkKept(files *fileTable, key, payload []byte) error {
+	num, err := idKey(key, 8)
+	if err != nil {
+		return err
+	}
+	w := &wire{b: payload}
+	at, size := Seq(w.uvarint()), int64(w.uvarint())
+	if err := dbWire(w); err != nil {
+		return err
+	}
+	name := keepName(uint32(num), at)
+	d := files.get(uint32(num))
+	if d == nil || d.name != name {
+		return corruptAt(name, -1, 0, "the file is missing")
+	}
+	if d.found != size {
+		return corruptAt(name, d.found, 0, "the file has %d bytes, %d were written", d.found, size)
+	}
+	return nil
 }
 
 // checkPack checks that a pack that the database knows is there and has at

@@ -76,23 +76,21 @@ func (s *Store) pendingNode(id NodeID) pendingState {
 	return p
 }
 
-func storedNode(tx *bbolt.Tx, id NodeID) (*Node, error) {
-	t, err := tableOf(tx, &dbMeta{}, bucketNodes)
-	if err != nil {
-		return nil, err
+// storedContent reads a node's content. It lies whole in one of the buckets.
+func storedContent(tx *bbolt.Tx, id NodeID, into *Content) error {
+	for _, bucket := range []int{bucketContent, bucketGoneContent} {
+		t, err := tableOf(tx, &dbMeta{}, bucket)
+		if err != nil {
+			return err
+		}
+		if err := contentIn(t, id, into); err != nil {
+			return err
+		}
 	}
-	p, err := t.get(beKey(uint64(id)))
-	if err != nil || p == nil {
-		return nil, err
-	}
-	return decodeNode(p)
+	return nil
 }
 
-func storedContent(tx *bbolt.Tx, id NodeID, into *Content) error {
-	t, err := tableOf(tx, &dbMeta{}, bucketContent)
-	if err != nil {
-		return err
-	}
+func contentIn(t *table, id NodeID, into *Content) error {
 	c := t.b.Cursor()
 	for k, v := c.Seek(beKey(uint64(id))); len(k) == 16 && NodeID(binary.BigEndian.Uint64(k)) == id; k, v = c.Next() {
 		p, err := unseal(t.name, k, v)

@@ -61,6 +61,15 @@ func newStore(dir string, o Options) *Store {
 	return s
 }
 
+func (s *Store) closeDB() {
+	s.dbMu.Lock()
+	defer s.dbMu.Unlock()
+	if s.db != nil {
+		s.db.Close()
+		s.db = nil
+	}
+}
+
 func (s *Store) takeLock() (err error) {
 	s.lock, err = lockDir(s.dir, s.o.ReadOnly, s.o.LockTimeout)
 	if err == nil && !s.o.ReadOnly {
@@ -125,6 +134,11 @@ func (s *Store) start() error {
 // view runs fn in a read transaction of the database.
 func (s *Store) view(fn func(tx *bbolt.Tx) error) (err error) {
 	defer guardDB(&err)()
+	s.dbMu.RLock()
+	defer s.dbMu.RUnlock()
+	if s.db == nil {
+		return ErrClosed
+	}
 	return s.db.View(fn)
 }
 
@@ -170,12 +184,10 @@ func (s *Store) release() {
 	defer s.commitMu.Unlock()
 	s.syncMu.Lock()
 	defer s.syncMu.Unlock()
+	s.closeDB()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	if s.db != nil {
-		s.db.Close()
-	}
 	for _, f := range append(s.rotated, s.seg, s.lock) {
 		if f != nil {
 			f.Close()

@@ -18,6 +18,9 @@ type packWriter struct {
 	fresh bool // a pack was created since the last sync
 	// durable is how long each pack is at least after a loss of power.
 	durable map[uint32]int64
+	// unnamed counts, by pack, the data that no record names yet. What is never
+	// named, because the operation failed, counts until the store is closed.
+	unnamed map[uint32]int
 }
 
 // packFile is a pack that is written to or not yet synced.
@@ -65,6 +68,10 @@ func (p *packWriter) claim(n int64) (*packFile, int64, error) {
 	pos := p.cur.end
 	p.cur.end += n
 	p.cur.writers++
+	if p.unnamed == nil {
+		p.unnamed = map[uint32]int{}
+	}
+	p.unnamed[p.cur.num]++
 	return p.cur, pos, nil
 }
 
@@ -79,6 +86,7 @@ func (p *packWriter) done(pf *packFile, pos, n int64, failed error) {
 		pf.dirty = true
 		return
 	}
+	p.unnamed[pf.num]--
 	if pf.end != pos+n {
 		return
 	}
@@ -88,10 +96,41 @@ func (p *packWriter) done(pf *packFile, pos, n int64, failed error) {
 	}
 }
 
+// named notes that a record names data.
+func (p *packWriter) named(data []DataRef) {
+	if len(data) == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, d := range data {
+		if n := p.unnamed[d.Loc.File]; n > 1 {
+			p.unnamed[d.Loc.File] = n - 1
+		} else {
+			delete(p.unnamed, d.Loc.File)
+		}
+	}
+}
+
+// settled reports whether nothing will be written to a pack any more and
+// records name all that was.
+func (p *packWriter) settled(num uint32) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return (p.cur == nil || p.cur.num != num) && p.unnamed[num] == 0
+}
+
+// forget drops what is known of a pack that is removed.
+func (p *packWriter) forget(num uint32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.durable, num)
+}
+
 // createLocked begins a new pack. The old one stays open until it is synced.
 func (p *packWriter) createLocked() error {
 	num := p.s.files.reserve()
-	d := &dataFile{num: num, name: packName(num)}
+	d := &dataFile{kind: kindPack, num: num, name: packName(num)}
 	h := &fileHeader{magic: magicPack, file: num, id: p.s.id}
 	f, err := p.s.disk.create(p.s.files.path(d), h.encode())
 	if err != nil {

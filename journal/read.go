@@ -9,11 +9,15 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Records calls fn for the records from..to, both included, in order; to = 0
-// means up to the head. It ends at fn's first error and returns it. Records
+// Records calls fn for the records from..to, both included, in order; from = 0
+// means from the oldest, to = 0 up to the head. It is a *TrimmedError if from
+// was trimmed. It ends at fn's first error and returns it. Records
 // appended meanwhile are not seen, and fn may append.
 func (s *Store) Records(from, to Seq, fn func(*Record) error) error {
-	from, to = s.clamp(from, to)
+	from, to, err := s.clamp(from, to)
+	if err != nil {
+		return err
+	}
 	if from > to {
 		return nil
 	}
@@ -21,10 +25,19 @@ func (s *Store) Records(from, to Seq, fn func(*Record) error) error {
 }
 
 // RecordsDesc calls fn for the records from..to, both included, the newest
-// first; to = 0 means from the head on. It is otherwise like Records. It reads
-// a small block at a time, so that stopping early costs little.
+// first; to = 0 means from the head on, from = 0 down to the oldest. It reads a
+// small block at a time, so that stopping early costs little. Where it comes to
+// a record that was trimmed it ends with a *TrimmedError.
 func (s *Store) RecordsDesc(from, to Seq, fn func(*Record) error) error {
-	from, to = s.clamp(from, to)
+	first := s.First()
+	if head := s.Head(); to == 0 || to > head {
+		to = head
+	}
+	var trimmed error
+	if from > 0 && from < first && from <= to {
+		trimmed = &TrimmedError{Seq: from, First: first}
+	}
+	from = max(from, first)
 	for to >= from && to > 0 {
 		lo := max(from, blockStart(to))
 		var block []*Record
@@ -42,7 +55,7 @@ func (s *Store) RecordsDesc(from, to Seq, fn func(*Record) error) error {
 		}
 		to = lo - 1
 	}
-	return nil
+	return trimmed
 }
 
 // Pick calls fn for the records of the given numbers, which ascend. Records
@@ -53,7 +66,10 @@ func (s *Store) Pick(seqs []Seq, fn func(*Record) error) error {
 		for n < len(seqs) && seqs[n]-seqs[n-1] <= markEvery {
 			n++
 		}
-		from, to := s.clamp(seqs[0], seqs[n-1])
+		from, to, err := s.clamp(seqs[0], seqs[n-1])
+		if err != nil {
+			return err
+		}
 		if from > to {
 			return nil
 		}
@@ -76,12 +92,16 @@ func pickOf(seqs []Seq) func(Seq) bool {
 	}
 }
 
-func (s *Store) clamp(from, to Seq) (Seq, Seq) {
+func (s *Store) clamp(from, to Seq) (Seq, Seq, error) {
+	first := s.First()
 	head := s.Head()
 	if to == 0 || to > head {
 		to = head
 	}
-	return max(from, 1), to
+	if from > 0 && from < first && from <= to {
+		return 0, 0, &TrimmedError{Seq: from, First: first}
+	}
+	return max(from, first), to, nil
 }
 
 // blockStart returns the marked record at or before seq.
@@ -90,7 +110,7 @@ func blockStart(seq Seq) Seq { return (seq-1)/markEvery*markEvery + 1 }
 // walk reads those records from..to, which must exist, that are wanted; nil
 // means all.
 func (s *Store) walk(from, to Seq, wanted func(Seq) bool, fn func(*Record) error) error {
-	m, err := s.findMark(blockStart(from))
+	m, err := s.startOf(from)
 	if err != nil {
 		return fmt.Errorf("read records: %w", err)
 	}
@@ -112,6 +132,29 @@ func (s *Store) walk(from, to Seq, wanted func(Seq) bool, fn func(*Record) error
 		}
 	}
 	return nil
+}
+
+// startOf returns the position of a record at or before from: the marked one,
+// or the oldest if that one was trimmed.
+func (s *Store) startOf(from Seq) (mark, error) {
+	if seq := blockStart(from); seq >= s.oldest() {
+		return s.findMark(seq)
+	}
+	logs := s.files.logs()
+	if len(logs) == 0 || logs[0].first > from {
+		return mark{}, corruptAt(logDir, -1, from, "the log segment is missing")
+	}
+	return mark{seq: logs[0].first, loc: Loc{File: logs[0].num, Pos: headerSize}}, nil
+}
+
+// oldest returns the oldest record that the database has a position of.
+func (s *Store) oldest() Seq {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.base == nil {
+		return 1
+	}
+	return s.base.at + 1
 }
 
 // findMark returns the position of a marked record.

@@ -1,10 +1,13 @@
 package journal
 
 import (
+	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	iofs "io/fs"
 	"os"
+	"slices"
 
 	"go.etcd.io/bbolt"
 )
@@ -45,7 +48,15 @@ func (s *Store) rebuild() (*Report, error) {
 		return nil, err
 	}
 	s.id = scan.id
-	if err := s.buildDB(scan, logs); err != nil {
+	from, err := s.files.oldestBase(s.id)
+	if err != nil {
+		return nil, err
+	}
+	logs = s.files.logs()
+	if from != nil {
+		defer from.close()
+	}
+	if err := s.buildDB(scan, logs, from); err != nil {
 		return nil, err
 	}
 	if err := s.replaceDB(); err != nil {
@@ -55,7 +66,7 @@ func (s *Store) rebuild() (*Report, error) {
 }
 
 // buildDB reads the log into a database beside the old one.
-func (s *Store) buildDB(scan *logScan, logs []*dataFile) error {
+func (s *Store) buildDB(scan *logScan, logs []*dataFile, from *baseReader) error {
 	tmp := s.path(dbName + ".new")
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, iofs.ErrNotExist) {
 		return err
@@ -64,11 +75,14 @@ func (s *Store) buildDB(scan *logScan, logs []*dataFile) error {
 	if err != nil {
 		return err
 	}
-	b, err := newBuilder(db, scan.id, logs[0])
+	b, err := newBuilder(db, scan.id, logs[0], from)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
+	if from != nil {
+		scan.before(from.at, from.hash)
+	}
 	scan.record = b.record
 	if err := scan.run(logs); err != nil {
 		return err
@@ -83,7 +97,7 @@ func (s *Store) buildDB(scan *logScan, logs []*dataFile) error {
 	if err := b.flush(); err != nil {
 		return err
 	}
-	return s.notePacks(b)
+	return s.noteFiles(b)
 }
 
 // cutTail removes what lies behind the last whole record. Damage in front of
@@ -140,9 +154,39 @@ func (s *Store) syncFiles() error {
 	return errors.Join(s.disk.syncDir(s.path(logDir)), s.disk.syncDir(s.path(packDir)))
 }
 
-// notePacks notes the packs' lengths in the new database.
-func (s *Store) notePacks(b *builder) error {
+// oldestBase finds the base from which most of history can be made again, and
+// settles the files on it: nil if history begins with record 1. A base whose
+// log was removed is not one.
+func (t *fileTable) oldestBase(id journalID) (*baseReader, error) {
+	logs := t.logs()
+	if len(logs) == 0 || logs[0].first == 1 {
+		t.settle(0)
+		return nil, nil
+	}
+	var first error
+	for _, d := range t.bases {
+		if !slices.ContainsFunc(logs, func(l *dataFile) bool { return l.first == d.first+1 }) {
+			continue
+		}
+		r, err := openBase(t, d, id)
+		if err == nil {
+			t.settle(d.first)
+			return r, nil
+		}
+		first = cmp.Or(first, err)
+	}
+	if first == nil {
+		first = corruptAt(logDir, -1, 1, "the log begins with record %d, and there is no base for it", logs[0].first)
+	}
+	return nil, first
+}
+
+// noteFiles notes the packs' and keeps' lengths in the new database.
+func (s *Store) noteFiles(b *builder) error {
 	return b.db.Update(func(tx *bbolt.Tx) error {
+		if err := s.noteKeeps(tx, b.m); err != nil {
+			return err
+		}
 		t, err := tableOf(tx, b.m, bucketPacks)
 		if err != nil {
 			return err
@@ -158,6 +202,24 @@ func (s *Store) notePacks(b *builder) error {
 		}
 		return writeMeta(tx, b.m)
 	})
+}
+
+func (s *Store) noteKeeps(tx *bbolt.Tx, m *dbMeta) error {
+	t, err := tableOf(tx, m, bucketKeeps)
+	if err != nil {
+		return err
+	}
+	for _, d := range s.files.kept() {
+		size, err := s.files.size(d)
+		if err != nil {
+			return fmt.Errorf("look at keep: %w", err)
+		}
+		v := binary.AppendUvarint(nil, uint64(d.first))
+		if err := t.put(beKey(uint64(d.num)), binary.AppendUvarint(v, uint64(size))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // replaceDB puts the new database in the place of the old one.

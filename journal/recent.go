@@ -101,28 +101,41 @@ func (s *Store) checkRecent(r *recent) error {
 // checkSegment follows the records of one segment, from the chain's position
 // if it is within the segment, else from the begin.
 func (s *Store) checkSegment(c *chain, d *dataFile, limit int64, within bool) error {
-	f, err := os.Open(s.files.path(d))
+	f, err := s.enterSegment(c, d, limit, within)
 	if err != nil {
-		return fmt.Errorf("open log: %w", err)
+		return err
 	}
 	defer f.Close()
-	h, err := readHeader(f, d, magicLog, s.id)
-	if err != nil {
-		return headerError(d, err)
-	}
-	if !within {
-		if c.known && (h.first != c.seq+1 || h.prev != c.hash) {
-			return corruptAt(d.name, 0, h.first, "the segment does not follow record %d", c.seq)
-		}
-		c.pos, c.seq, c.hash, c.known = headerSize, h.first-1, h.prev, true
-	}
-	c.lr, c.name = newLogReader(f, d.num, &s.id, limit), d.name
 	for c.pos < limit {
 		if err := c.next(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// enterSegment makes the chain go on in a segment: at its position if that is
+// within the segment, else at the segment's begin, which must follow.
+func (s *Store) enterSegment(c *chain, d *dataFile, limit int64, within bool) (*os.File, error) {
+	f, err := os.Open(s.files.path(d))
+	if err != nil {
+		return nil, fmt.Errorf("open log: %w", err)
+	}
+	h, err := readHeader(f, d, magicLog, s.id)
+	if err == nil && !within {
+		if c.known && (h.first != c.seq+1 || h.prev != c.hash) {
+			err = corruptAt(d.name, 0, h.first, "the segment does not follow record %d", c.seq)
+		}
+		c.pos, c.seq, c.hash, c.known = headerSize, h.first-1, h.prev, true
+	} else if err != nil {
+		err = headerError(d, err)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	c.lr, c.name = newLogReader(f, d.num, &s.id, limit), d.name
+	return f, nil
 }
 
 // headerError places a header's damage. That a later version wrote it is none.
@@ -141,6 +154,8 @@ type chain struct {
 	seq   Seq      // of the record before pos
 	hash  [32]byte // of that record
 	known bool     // hash is known
+	rec   *Record  // the record before pos, once next has read it
+	at    Loc      // of its frame
 }
 
 // next checks the record at pos and moves behind it.
@@ -160,6 +175,7 @@ func (c *chain) next() error {
 	if err := c.lr.checkInline(f, r); err != nil {
 		return corruptAt(c.name, c.pos, r.Seq, "%v", err)
 	}
+	c.rec, c.at = r, f.loc
 	c.pos, c.seq, c.hash, c.known = f.end(), r.Seq, hash, true
 	return nil
 }

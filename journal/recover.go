@@ -15,21 +15,24 @@ const recentBytes = 1 << 20
 // recover loads the state from the database and replays the log behind it.
 func (s *Store) recover() error {
 	var m *dbMeta
-	var st *State
 	var newest *recent
 	err := s.view(func(tx *bbolt.Tx) (err error) {
 		if m, err = readMeta(tx); err != nil {
 			return err
 		}
+		if err = s.beginAt(m); err != nil {
+			return err
+		}
 		if err = s.checkFiles(tx, m); err != nil {
 			return err
 		}
-		if newest, err = s.findRecent(tx, m); err != nil {
-			return err
-		}
-		st, err = loadState(tx, m)
+		newest, err = s.findRecent(tx, m)
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	st, err := s.loadState(m)
 	if err != nil {
 		return err
 	}
@@ -46,6 +49,7 @@ func (s *Store) recover() error {
 	if s.o.ReadOnly {
 		return nil
 	}
+	s.removeObsolete()
 	return s.resume(r)
 }
 

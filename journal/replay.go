@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"go.etcd.io/bbolt"
 )
 
 // replay applies the records that the database lacks to the state.
@@ -124,11 +126,54 @@ func (r *replay) record(lr *logReader) error {
 	if err := r.data(f, rec); err != nil {
 		return err
 	}
+	if err := r.revive(rec); err != nil {
+		return err
+	}
 	r.seq, r.hash = rec.Seq, hash
 	r.st.Apply(rec)
 	r.s.pend.add(rec, hash, f.loc, f.end())
 	r.end = f.end()
 	return nil
+}
+
+// revive reads the state of nodes that were gone where the database ends, if
+// the record is about them: it may bring one back.
+func (r *replay) revive(rec *Record) error {
+	for i := range rec.Changes {
+		c := &rec.Changes[i]
+		switch {
+		case c.Node != nil && c.Node.Before != nil:
+			if err := r.reviveNode(c.Node.ID); err != nil {
+				return err
+			}
+		case c.Content != nil:
+			if err := r.reviveNode(c.Content.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *replay) reviveNode(id NodeID) error {
+	if id < CreatedBit || r.st.Nodes[id] != nil {
+		return nil
+	}
+	return r.s.view(func(tx *bbolt.Tx) error {
+		n, err := storedNode(tx, id)
+		if err != nil || n == nil {
+			return err
+		}
+		c := &Content{}
+		if err := storedContent(tx, id, c); err != nil {
+			return err
+		}
+		r.st.Nodes[id] = n
+		if !c.Empty() {
+			r.st.Contents[id] = c
+		}
+		return nil
+	})
 }
 
 // data checks the data that the record put into packs: after a loss of power

@@ -24,6 +24,7 @@ type logScan struct {
 	seq      Seq // of the record last read
 	hash     [32]byte
 	known    bool // hash is known
+	begins   bool // seq and hash are those that the log must go on from
 	data     int64
 
 	// tail is the first wrong place behind the last whole record, nil if the
@@ -44,6 +45,11 @@ func (s *logScan) wrong(d *dataFile, pos int64, format string, args ...any) {
 	if s.tail == nil {
 		s.tail = &Problem{File: d.name, Pos: pos, Seq: s.seq + 1, What: fmt.Sprintf(format, args...)}
 	}
+}
+
+// before tells where history begins: behind the record at.
+func (s *logScan) before(at Seq, hash [32]byte) {
+	s.begins, s.seq, s.hash, s.known = true, at, hash, true
 }
 
 // findID takes the journal's id from the first segment that has a good header.
@@ -102,12 +108,15 @@ func (s *logScan) header(f *os.File, d *dataFile) {
 		return
 	}
 	switch {
-	case s.first == 0:
+	case s.first == 0 && !s.begins:
 		s.first = h.first
 	case h.first != s.seq+1:
 		s.wrong(d, 0, "the segment begins with record %d, record %d is expected", h.first, s.seq+1)
 	case s.known && h.prev != s.hash:
 		s.wrong(d, 0, "the segment does not follow the record before it")
+	}
+	if s.first == 0 {
+		s.first = h.first
 	}
 	s.seq, s.hash, s.known = h.first-1, h.prev, true
 }

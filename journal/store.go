@@ -13,7 +13,7 @@ import (
 
 // Defaults of Options.
 const (
-	defaultSegmentSize = 64 << 20
+	defaultSegmentSize = 16 << 20
 	defaultPackSize    = 1 << 30
 	defaultLockTimeout = 500 * time.Millisecond
 )
@@ -85,7 +85,6 @@ type Store struct {
 	disk  disk
 	id    journalID
 	lock  *os.File
-	db    *bbolt.DB
 	files fileTable
 	packs packWriter
 	state *State // until State is called
@@ -93,6 +92,11 @@ type Store struct {
 	stop chan struct{} // closed by Close
 	kick chan struct{} // wakes the committer
 	done sync.WaitGroup
+
+	gcMu sync.Mutex // held during a collection
+
+	dbMu sync.RWMutex // held for reading during a transaction
+	db   *bbolt.DB    // replaced by a collection, under dbMu and commitMu
 
 	commitMu sync.Mutex // held during a commit
 	meta     *dbMeta    // what the database holds; protected by commitMu
@@ -103,6 +107,9 @@ type Store struct {
 
 	mu         sync.Mutex // protects what follows
 	closed     bool
+	base       *base // where history begins; nil = with record 1
+	trimmed    Seq   // records up to here are not to be had
+	holds      map[*hold]struct{}
 	head       Seq
 	hash       [32]byte   // of the record at head
 	seg        *os.File   // log segment appended to
@@ -120,8 +127,9 @@ type Store struct {
 
 func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
 
-// State returns the state at the head as it was when the store was opened. It
-// then belongs to the caller; later calls return nil.
+// State returns the state at the head as it was when the store was opened,
+// without nodes made in the workspace that nothing leads to any more: see
+// LookupNode for these. It then belongs to the caller; later calls return nil.
 func (s *Store) State() *State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,6 +143,34 @@ func (s *Store) Head() Seq {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.head
+}
+
+// First returns the oldest record that is to be had: 1 until a collection
+// trimmed history.
+func (s *Store) First() Seq {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.trimmed + 1
+}
+
+// Record1 returns the first record that there ever was, whether it was trimmed
+// or not; nil if there is none.
+func (s *Store) Record1() (*Record, error) {
+	s.mu.Lock()
+	b, head := s.base, s.head
+	s.mu.Unlock()
+	if b != nil {
+		return b.originRecord()
+	}
+	if head == 0 {
+		return nil, nil
+	}
+	var first *Record
+	err := s.walk(1, 1, nil, func(r *Record) error {
+		first = r
+		return nil
+	})
+	return first, err
 }
 
 // Sizes returns the bytes on disk: of the log, of the packs, of the database.

@@ -8,6 +8,10 @@ import (
 	"go.etcd.io/bbolt"
 )
 
+// fillPercent is how full bbolt leaves the pages that it splits: keys mostly
+// come in ascending order.
+const fillPercent = 0.9
+
 // table is a bucket within a transaction, with its sum.
 type table struct {
 	b    *bbolt.Bucket
@@ -20,6 +24,7 @@ func tableOf(tx *bbolt.Tx, m *dbMeta, i int) (*table, error) {
 	if b == nil {
 		return nil, corruptDB("bucket %s is missing", bucketNames[i])
 	}
+	b.FillPercent = fillPercent
 	return &table{b: b, name: bucketNames[i], sum: &m.sums[i]}, nil
 }
 
@@ -31,6 +36,8 @@ func (t *table) get(key []byte) ([]byte, error) {
 	}
 	return unseal(t.name, key, v)
 }
+
+func (t *table) has(key []byte) bool { return t.b.Get(key) != nil }
 
 func (t *table) put(key, payload []byte) error {
 	v := seal(t.name, key, payload)

@@ -76,6 +76,7 @@ func (v *verifier) run() (err error) {
 		return err
 	}
 	v.packs()
+	v.keeps()
 	return v.compare()
 }
 
@@ -166,6 +167,11 @@ func (v *verifier) scanLog() error {
 		v.problem(Problem{File: name, Pos: -1, What: "the file is not one of the journal's"})
 	}
 	v.scan = &logScan{files: &v.files, checkData: true}
+	var at Seq
+	if v.meta != nil {
+		at = v.meta.base
+	}
+	v.files.settle(at)
 	logs := v.files.logs()
 	if len(logs) == 0 {
 		v.problem(Problem{File: logDir, Pos: -1, What: "the log is missing"})
@@ -205,7 +211,7 @@ func (v *verifier) expect(first *dataFile) error {
 	if err != nil {
 		return err
 	}
-	if v.build, err = newBuilder(db, v.meta.id, first); err != nil {
+	if v.build, err = v.begin(db, first); err != nil || v.build == nil {
 		return err
 	}
 	v.scan.record = func(r *Record, hash [32]byte, loc Loc, end int64) error {
@@ -214,6 +220,65 @@ func (v *verifier) expect(first *dataFile) error {
 		}
 		return v.build.record(r, hash, loc, end)
 	}
+	return nil
+}
+
+// begin returns the builder at the point where history begins, nil if the base
+// is damaged, which is noted.
+func (v *verifier) begin(db *bbolt.DB, first *dataFile) (*builder, error) {
+	if v.meta.base == 0 {
+		return newBuilder(db, v.meta.id, first, nil)
+	}
+	d := v.files.baseAt(v.meta.base)
+	if d == nil {
+		v.problem(Problem{File: baseName(v.meta.base), Pos: -1, Seq: v.meta.base, What: "the file is missing"})
+		return nil, nil
+	}
+	r, err := openBase(&v.files, d, v.meta.id)
+	if err == nil {
+		defer r.close()
+		v.scan.before(r.at, r.hash)
+		var b *builder
+		if b, err = newBuilder(db, v.meta.id, first, r); err == nil {
+			return b, nil
+		}
+	}
+	var c *CorruptError
+	if !errors.As(err, &c) {
+		return nil, err
+	}
+	v.damaged(err)
+	return nil, nil
+}
+
+// keeps checks the keeps' indexes and bytes.
+func (v *verifier) keeps() {
+	for _, d := range v.files.kept() {
+		if err := v.keep(d); err != nil {
+			v.problem(Problem{File: d.name, Pos: 0, What: err.Error()})
+		}
+	}
+}
+
+func (v *verifier) keep(d *dataFile) error {
+	f, err := os.Open(v.files.path(d))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := readHeader(f, d, magicKeep, v.scan.id); err != nil {
+		return err
+	}
+	x, err := readKeepIndex(f)
+	if err != nil {
+		return err
+	}
+	if fi, err := f.Stat(); err != nil || fi.Size() != x.end {
+		return fmt.Errorf("the file has another length than the %d bytes of its index", x.end)
+	}
+	checkKeep(f, x, func(k kept, why string) {
+		v.problem(Problem{File: d.name, Pos: k.at, What: fmt.Sprintf("%s (bytes %d to %d of file %d)", why, k.pos, k.end(), d.num)})
+	})
 	return nil
 }
 
@@ -228,20 +293,28 @@ func (v *verifier) packs() {
 		return
 	}
 	err := v.db.View(func(tx *bbolt.Tx) error {
-		t, err := tableOf(tx, v.meta, bucketPacks)
-		if err != nil {
+		if err := v.listed(tx, bucketPacks, checkPack); err != nil {
 			return err
 		}
-		return t.each(func(key, payload []byte) error {
-			if err := checkPack(&v.files, key, payload); err != nil {
-				v.damaged(err)
-			}
-			return nil
-		})
+		return v.listed(tx, bucketKeeps, checkKept)
 	})
 	if err != nil {
 		v.damaged(err)
 	}
+}
+
+// listed checks the files that a bucket lists.
+func (v *verifier) listed(tx *bbolt.Tx, bucket int, check func(files *fileTable, key, payload []byte) error) error {
+	t, err := tableOf(tx, v.meta, bucket)
+	if err != nil {
+		return err
+	}
+	return t.each(func(key, payload []byte) error {
+		if err := check(&v.files, key, payload); err != nil {
+			v.damaged(err)
+		}
+		return nil
+	})
 }
 
 func (v *verifier) packHeader(d *dataFile) error {

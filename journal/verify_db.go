@@ -31,7 +31,7 @@ func (v *verifier) compareBuckets() (err error) {
 	return v.build.db.View(func(want *bbolt.Tx) error {
 		return v.db.View(func(got *bbolt.Tx) error {
 			for i, name := range bucketNames {
-				if i == bucketPacks {
+				if i == bucketPacks || i == bucketKeeps {
 					continue
 				}
 				g, w := got.Bucket([]byte(name)), want.Bucket([]byte(name))

@@ -33,6 +33,16 @@ func (w *wire) u8() uint8 {
 	return v
 }
 
+func (w *wire) u32() uint32 {
+	if len(w.b) < 4 {
+		w.fail(errShort)
+		return 0
+	}
+	v := binary.LittleEndian.Uint32(w.b)
+	w.b = w.b[4:]
+	return v
+}
+
 func (w *wire) u64() uint64 {
 	if len(w.b) < 8 {
 		w.fail(errShort)

@@ -16,6 +16,9 @@ type batchWriter struct {
 	tx *bbolt.Tx
 	m  *dbMeta
 	b  *batch
+	// moved are the nodes that nodes() carried from one of their buckets to
+	// the other.
+	moved map[NodeID]bool
 }
 
 // write writes the batch and the meta value. The transaction must be rolled
@@ -32,26 +35,6 @@ func (w *batchWriter) write() error {
 	w.m.nextNode = max(w.m.nextNode, w.b.nextNode)
 	w.m.nextExec = max(w.m.nextExec, w.b.nextExec)
 	return writeMeta(w.tx, w.m)
-}
-
-func (w *batchWriter) nodes() error {
-	t, err := tableOf(w.tx, w.m, bucketNodes)
-	if err != nil {
-		return err
-	}
-	for _, id := range slices.Sorted(maps.Keys(w.b.nodes)) {
-		key := beKey(uint64(id))
-		n := w.b.nodes[id]
-		if n == nil {
-			err = t.del(key)
-		} else {
-			err = t.put(key, appendNode(nil, &zeroNode, n, 0))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (w *batchWriter) entries() error {

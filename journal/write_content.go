@@ -12,8 +12,11 @@ const runsChunk = ^uint64(0)
 // content applies the batch's splices to the stored contents, chunk by chunk,
 // so that a change in a large file writes what it changed and no more.
 func (w *batchWriter) content() error {
-	t, err := tableOf(w.tx, w.m, bucketContent)
+	t, err := w.nodeTables(bucketContent, bucketGoneContent)
 	if err != nil {
+		return err
+	}
+	if err := w.moveContents(t); err != nil {
 		return err
 	}
 	byNode := map[NodeID][]splice{}
@@ -21,7 +24,11 @@ func (w *batchWriter) content() error {
 		byNode[s.id] = append(byNode[s.id], s)
 	}
 	for _, id := range slices.Sorted(maps.Keys(byNode)) {
-		p := newPartial(t, id)
+		where, err := w.contentTable(t, id)
+		if err != nil {
+			return err
+		}
+		p := newPartial(where, id)
 		if err := p.splice(byNode[id], w.b.extents); err != nil {
 			return err
 		}
@@ -106,13 +113,7 @@ func setStoredChunk(c *Content, chunk uint64, v []byte) error {
 	} else {
 		off := chunk << chunkBits
 		es := w.extents(off, off+1<<chunkBits)
-		if c.chunks == nil {
-			c.chunks = map[uint64][]Extent{}
-		}
-		if es == nil {
-			es = []Extent{}
-		}
-		c.chunks[chunk] = es
+		c.chunks.set(chunk, es)
 	}
 	if err := w.end(); err != nil {
 		return corruptDB("content, chunk %d: %v", chunk, err)
@@ -150,6 +151,6 @@ func (p *partial) chunk(k uint64) (es []Extent, off uint64, keep bool) {
 	if k == runsChunk {
 		return p.c.runs, 0, len(p.c.runs) > 0
 	}
-	es, keep = p.c.chunks[k]
+	es, keep = p.c.chunks.get(k)
 	return es, k << chunkBits, keep
 }

@@ -24,6 +24,7 @@ type Config struct {
 	Profile   string     `yaml:"profile,omitempty" json:"profile,omitempty"` // see ProfileDefault, ProfilePOSIXFull; "" = default
 	Sources   []Source   `yaml:"sources" json:"sources"`
 	Exec      ExecConfig `yaml:"exec" json:"exec"`
+	Retention Retention  `yaml:"retention" json:"retention"`
 	Parent    *Parent    `yaml:"parent,omitempty" json:"parent,omitempty"` // of a clone with changes
 }
 
@@ -75,7 +76,8 @@ func (s Seconds) Duration() time.Duration { return time.Duration(float64(s) * fl
 // about, without sources.
 func DefaultConfig() *Config {
 	return &Config{
-		Version: configVersion,
+		Version:   configVersion,
+		Retention: Retention{Age: Age(720 * time.Hour), Bytes: 20 << 30},
 		Exec: ExecConfig{
 			Runner: "auto", Workdir: "/workspace",
 			Env: map[string]string{"LANG": "C.UTF-8"}, PassEnv: []string{"TERM"},

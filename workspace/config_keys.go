@@ -22,7 +22,7 @@ func (p *parser) top() keys {
 		"audit":       p.unsupported("audit", "changes"),
 		"profile":     decode(p, "profile", &p.c.Profile, oneOf(ProfileDefault, ProfilePOSIXFull)),
 		"permissions": p.unsupported("permissions"),
-		"retention":   p.unsupported("retention"),
+		"retention":   func(n *yaml.Node) error { return p.mapping(n, "retention.", p.retention()) },
 	}
 }
 
@@ -44,6 +44,27 @@ func (p *parser) limits() keys {
 		"ascii_names":       p.unsupported("limits.ascii_names", "false"),
 		"max_write_chars":   p.unsupported("limits.max_write_chars", "0"),
 		"mass_delete":       p.unsupported("limits.mass_delete"),
+	}
+}
+
+func (p *parser) retention() keys {
+	r := &p.c.Retention
+	return keys{
+		"age":     p.age("retention.age", &r.Age),
+		"bytes":   p.size("retention.bytes", &r.Bytes),
+		"records": decode(p, "retention.records", &r.Records, atLeast(int64(0))),
+	}
+}
+
+// age reads a duration.
+func (p *parser) age(key string, to *Age) func(*yaml.Node) error {
+	return func(n *yaml.Node) error {
+		v, err := ParseAge(n.Value)
+		if n.Kind != yaml.ScalarNode || err != nil {
+			return p.errorf(n, "%s must be a duration such as 720h or 30d, not %q", key, n.Value)
+		}
+		*to = v
+		return nil
 	}
 }
 

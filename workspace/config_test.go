@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestParseConfig(t *testing.T) {
@@ -66,6 +67,10 @@ func TestParseConfigRefuses(t *testing.T) {
 		"exec: &e {pids: 1}\nlimits: *e":                        "aliases",
 		"exec:\n\t- x":                                          "c.yaml:2:1:",
 		"{}\n---\n{}":                                           "a second document",
+		"retention: {age: soon}":                                "c.yaml:1:18: retention.age must be a duration",
+		"retention: {bytes: many}":                              "must be a number of bytes",
+		"retention: {records: -1}":                              "must be at least 0",
+		"retention: {days: 3}":                                  "unknown key \"retention.days\"",
 		"permissions: {by_tool: {x: ask}}":                      "permissions is not supported yet",
 		"guard: default":                                        "guard is not supported yet",
 	} {
@@ -76,6 +81,28 @@ func TestParseConfigRefuses(t *testing.T) {
 		}
 		if !strings.Contains(err.Error(), "c.yaml:") || CodeOf(err) != CodeConfig {
 			t.Errorf("%q: error without place or code: %v", doc, err)
+		}
+	}
+}
+
+func TestRetention(t *testing.T) {
+	c, err := ParseConfig("c.yaml", []byte("retention: {age: 30d, bytes: 1GiB, records: 5}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (Retention{Age(720 * time.Hour), 1 << 30, 5}); c.Retention != want {
+		t.Errorf("got %+v, want %+v", c.Retention, want)
+	}
+	dir := t.TempDir()
+	if err := c.freeze(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := loadFrozen(dir); err != nil || got.Retention != c.Retention {
+		t.Errorf("frozen: got %+v, %v", got, err)
+	}
+	for _, s := range []string{"", "x", "-1h", "1.5d", "-3d"} {
+		if a, err := ParseAge(s); err == nil {
+			t.Errorf("%q: got %v, want an error", s, a)
 		}
 	}
 }

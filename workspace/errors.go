@@ -3,6 +3,8 @@ package workspace
 import (
 	"errors"
 	"fmt"
+
+	"github.com/winkfs/winkfs/journal"
 )
 
 // Code classifies an error for scripts. Codes are part of the JSON contract
@@ -80,6 +82,11 @@ func Wrap(code Code, err error, format string, args ...any) *Error {
 // it, or a failure that carries its text.
 func AsError(err error) *Error {
 	var e *Error
+	var trimmed *journal.TrimmedError
+	if !errors.As(err, &e) && errors.As(err, &trimmed) {
+		e = trimmedError(trimmed)
+		return &Error{Code: e.Code, Message: err.Error(), Hint: e.Hint}
+	}
 	if !errors.As(err, &e) {
 		return &Error{Code: CodeFailure, Message: err.Error()}
 	}

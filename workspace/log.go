@@ -95,6 +95,7 @@ func (w *Workspace) logFilter(req *LogRequest) (*logFilter, error) {
 		}
 		f.from = max(f.from, seq+1)
 	}
+	f.from = max(f.from, w.store.First())
 	return f, nil
 }
 

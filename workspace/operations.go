@@ -26,6 +26,7 @@ type Operations interface {
 	Fork(ctx context.Context, req *ForkRequest) (*ForkResult, error)
 	Merge(ctx context.Context, req *MergeRequest) (*MergeResult, error)
 	Exec(ctx context.Context, req *ExecRequest, io *Streams) (*ExecResult, error)
+	GC(ctx context.Context, req *GCRequest, fn func(*GCProgress) error) (*GCResult, error)
 	Unmount(ctx context.Context, req *UnmountRequest) (*UnmountResult, error)
 }
 
@@ -41,6 +42,7 @@ type Status struct {
 	Sources    []Source     `json:"sources"`
 	StartedAt  Time         `json:"started_at"`
 	LastUsedAt Time         `json:"last_used_at"`
+	First      uint64       `json:"first"` // the oldest record that there is
 	Head       uint64       `json:"head"`
 	Changes    ChangeCounts `json:"changes"`
 	// JournalBytes counts the log and the database, ObjectBytes the contents.

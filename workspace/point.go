@@ -94,8 +94,12 @@ func (w *Workspace) resolve(s string) (journal.Seq, error) {
 // exec returns what the journal knows of a command.
 func (w *Workspace) exec(id journal.ExecID) (*journal.Exec, error) {
 	var x *journal.Exec
-	if err := w.read(func(s *journal.State) { x = s.Execs[id] }); err != nil {
+	var next journal.ExecID
+	if err := w.read(func(s *journal.State) { x, next = s.Execs[id], s.NextExec }); err != nil {
 		return nil, err
+	}
+	if x == nil && id != 0 && id < next {
+		return nil, Fail(CodeNothing, "find command: the history of exec:%d was dropped by gc", id).Hinted("`winkfs log` shows what is left")
 	}
 	if x == nil {
 		return nil, Fail(CodeNothing, "find command: there is no exec:%d", id).Hinted("`winkfs log --op exec_begin` lists the commands")
@@ -125,7 +129,7 @@ func (w *Workspace) atTime(t journal.Timespec) (journal.Seq, error) {
 	if head == 0 {
 		return 0, nil
 	}
-	err := w.store.RecordsDesc(1, head, func(r *journal.Record) error {
+	err := w.store.RecordsDesc(0, head, func(r *journal.Record) error {
 		if r.Time <= t {
 			seq = r.Seq
 			return errFound

@@ -34,7 +34,7 @@ func (w *Workspace) returnTo(op journal.Op, point journal.Seq, paths []string, d
 	point = max(point, floor)
 	res := &HistoryResult{Point: uint64(point), DryRun: dryRun}
 	err = attempt(func() error {
-		if len(paths) > 0 {
+		if len(paths) > 0 || point == floor && w.store.First() > point+1 {
 			return w.revertPaths(op, point, newPathSet(paths), res)
 		}
 		return w.revertAll(op, point, res)
@@ -72,10 +72,20 @@ func (w *Workspace) revertAll(op journal.Op, point journal.Seq, res *HistoryResu
 	return w.finish(res, now, then)
 }
 
-// revertPaths makes some paths as they were at the point.
+// viewAt returns the view of a point. The one before all changes is known even
+// where history begins later.
+func (w *Workspace) viewAt(point journal.Seq) (*tree.View, error) {
+	base, err := w.tree.Base()
+	if err != nil || point <= base.Seq() {
+		return base, err
+	}
+	return w.tree.At(point)
+}
+
+// revertPaths makes some paths, or with none all, as they were at the point.
 func (w *Workspace) revertPaths(op journal.Op, point journal.Seq, paths pathSet, res *HistoryResult) error {
 	now := w.tree.Snapshot()
-	then, err := w.tree.At(point)
+	then, err := w.viewAt(point)
 	if err != nil {
 		return err
 	}

@@ -164,7 +164,7 @@ func (w *Workspace) undone() (*undoneRecords, error) {
 	if head == 0 {
 		return h, nil
 	}
-	err := w.store.Records(1, head, func(r *journal.Record) error {
+	err := w.store.Records(0, head, func(r *journal.Record) error {
 		switch r.Op {
 		case journal.OpUndo, journal.OpRollback, journal.OpDiscard:
 			h.take(r)

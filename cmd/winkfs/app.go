@@ -53,7 +53,7 @@ func commands(e *env) []*cli.Command {
 		newCheckpointCommand(e), newRollbackCommand(e), newUndoCommand(e), newRedoCommand(e),
 		newApplyCommand(e), newDiscardCommand(e),
 		newCloneCommand(e), newMergeCommand(e), newRemoveCommand(e),
-		newVerifyCommand(e), newDoctorCommand(e), newVersionCommand(e), newCompletionCommand(e),
+		newVerifyCommand(e), newGCCommand(e), newDoctorCommand(e), newVersionCommand(e), newCompletionCommand(e),
 		newCompleteCommand(e), newDaemonCommand(e), newWalkCommand(),
 	}
 }

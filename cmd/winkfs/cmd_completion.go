@@ -91,7 +91,7 @@ func commandOf(app *cli.App, words []string) (*cli.Command, string) {
 
 func arguments(ctx context.Context, e *env, command, ref string) []string {
 	switch command {
-	case "status", "umount", "verify", "rm", "merge":
+	case "status", "umount", "verify", "gc", "rm", "merge":
 		return workspaceNames(e)
 	case "completion":
 		return []string{"bash", "zsh", "fish"}

@@ -73,7 +73,7 @@ func writeStatus(w io.Writer, st *workspace.Status) {
 		fmt.Fprintf(w, "fork       %s (%s) at record %d\n", f.ID, printable(f.Name), f.Seq)
 	}
 	fmt.Fprintf(w, "changes    %d created, %d modified, %d deleted\n", st.Changes.Created, st.Changes.Modified, st.Changes.Deleted)
-	fmt.Fprintf(w, "journal    record %d, %d bytes, contents %d bytes\n", st.Head, st.JournalBytes, st.ObjectBytes)
+	fmt.Fprintf(w, "journal    records %d to %d, %d bytes, contents %d bytes\n", st.First, st.Head, st.JournalBytes, st.ObjectBytes)
 	fmt.Fprintf(w, "sandbox    %s, network %s\n", st.Isolation, st.Policy.Exec.Network)
 	for _, d := range st.Degraded {
 		fmt.Fprintf(w, "degraded   %s\n", printable(d))

@@ -150,6 +150,20 @@ func (t *Tree) release(n *node) {
 	}
 }
 
+// Orphans returns the nodes that have lost their last name but that somebody
+// still has open.
+func (t *Tree) Orphans() []journal.NodeID {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var ids []journal.NodeID
+	for id, n := range t.nodes {
+		if n.up != nil && n.up.Own && n.up.Attr.Nlink == 0 {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // Forget gives back n references to a node.
 func (t *Tree) Forget(id journal.NodeID, n uint64) {
 	t.mu.Lock()

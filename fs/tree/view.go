@@ -50,14 +50,12 @@ func (t *Tree) clone() *journal.State {
 // Base returns the view of the sources without any change.
 func (t *Tree) Base() (*View, error) {
 	s := journal.NewState()
-	err := t.store.Records(1, 1, func(r *journal.Record) error {
-		if r.Note != nil && r.Note.Text == Genesis {
-			s.Apply(r)
-		}
-		return nil
-	})
+	r, err := t.store.Record1()
 	if err != nil {
 		return nil, fmt.Errorf("read the first record: %w", err)
+	}
+	if r != nil && r.Note != nil && r.Note.Text == Genesis {
+		s.Apply(r)
 	}
 	return NewView(s, t.lower, t.sources, t.store), nil
 }

@@ -89,6 +89,28 @@ func (c *Client) Log(ctx context.Context, req *workspace.LogRequest, fn func(*wo
 	return err
 }
 
+// GC reclaims history and hands over how far it is.
+func (c *Client) GC(ctx context.Context, req *workspace.GCRequest, fn func(*workspace.GCProgress) error) (*workspace.GCResult, error) {
+	resp, err := c.post(ctx, "gc", req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	for dec := json.NewDecoder(resp.Body); ; {
+		p := &workspace.GCProgress{}
+		err := dec.Decode(p)
+		if errors.Is(err, io.EOF) {
+			return finish[workspace.GCResult]("gc", resp)
+		}
+		if err != nil {
+			return nil, transportError(ctx, "gc", err)
+		}
+		if err := fn(p); err != nil {
+			return nil, err
+		}
+	}
+}
+
 // Diff copies the difference to w.
 func (c *Client) Diff(ctx context.Context, req *workspace.DiffRequest, w io.Writer) (*workspace.DiffSummary, error) {
 	resp, err := c.post(ctx, "diff", req)

@@ -42,6 +42,7 @@ func NewServer(ops workspace.Operations, log *slog.Logger) *Server {
 	mux.HandleFunc("POST /v1/unmount", call(s, ops.Unmount))
 	mux.HandleFunc("POST /v1/log", stream(s, s.serveLog))
 	mux.HandleFunc("POST /v1/diff", stream(s, ops.Diff))
+	mux.HandleFunc("POST /v1/gc", stream(s, s.serveGC))
 	mux.HandleFunc("POST /v1/exec", s.serveExec)
 	s.http = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 	return s
@@ -106,6 +107,18 @@ func stream[Req, Res any](s *Server, op func(context.Context, *Req, io.Writer) (
 func (s *Server) serveLog(ctx context.Context, req *workspace.LogRequest, w io.Writer) (*struct{}, error) {
 	enc := json.NewEncoder(w)
 	return nil, s.ops.Log(ctx, req, func(l *workspace.LogEntry) error { return enc.Encode(l) })
+}
+
+func (s *Server) serveGC(ctx context.Context, req *workspace.GCRequest, w io.Writer) (*workspace.GCResult, error) {
+	enc := json.NewEncoder(w)
+	flush := func() {}
+	if f, ok := w.(http.Flusher); ok {
+		flush = f.Flush
+	}
+	return s.ops.GC(ctx, req, func(p *workspace.GCProgress) error {
+		defer flush()
+		return enc.Encode(p)
+	})
 }
 
 func (s *Server) decode(w http.ResponseWriter, r *http.Request, req any) bool {
