@@ -30,64 +30,113 @@ func (w *Workspace) Merge(_ context.Context, req *MergeRequest) (*MergeResult, e
 	}
 	defer f.close()
 	d := &dataMover{from: f.store, to: w.store, shared: f.note.FirstFile, moved: map[storedRange]journal.Loc{}}
-	var res *MergeResult
-	err = attempt(func() error {
-		res = &MergeResult{
-			Schema: "winkfs.merge/v1", Workspace: f.cfg.ID, Name: f.cfg.Name, From: uint64(f.store.Head()), DryRun: req.DryRun,
-			Merged: []string{},
+	var m *madeMerge
+	try := func() (err error) {
+		m, err = w.merge(f, d, req.DryRun)
+		return err
+	}
+	for tries := 0; ; tries++ {
+		if tries < 2 {
+			err = try()
+		} else {
+			err = w.tree.Still(func() error { return attempt(try) })
 		}
-		return w.merge(f, d, res)
-	})
+		if tries == 2 || !errors.Is(err, errMoved) {
+			break
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	return res, nil
+	return m.result(w, f)
 }
 
-// merge works the merge out against the workspace as it is, and makes it.
-func (w *Workspace) merge(f *forkStore, d *dataMover, res *MergeResult) error {
+// madeMerge is a merge that was made, or that would be.
+type madeMerge struct {
+	plan          *tree.MergePlan
+	before, after *tree.View
+	seq           uint64
+	dryRun        bool
+}
+
+// result makes the merge durable and known, and tells what it did.
+func (m *madeMerge) result(w *Workspace, f *forkStore) (*MergeResult, error) {
+	h := &HistoryResult{DryRun: m.seq == 0}
+	if err := w.finish(h, m.before, m.after); err != nil {
+		return nil, err
+	}
+	return &MergeResult{
+		Schema: "winkfs.merge/v1", Workspace: f.cfg.ID, Name: f.cfg.Name, From: uint64(f.head), DryRun: m.dryRun,
+		Seq: m.seq, Merged: append([]string{}, m.plan.Merged...), Changes: h.Changes,
+	}, nil
+}
+
+// merge works the merge out against the workspace as it is, and makes it. It
+// fails with errMoved when the workspace went on meanwhile.
+func (w *Workspace) merge(f *forkStore, d *dataMover, dryRun bool) (*madeMerge, error) {
 	var now *journal.State
 	if err := w.read(func(s *journal.State) { now = s.Clone() }); err != nil {
-		return err
+		return nil, err
 	}
 	m, note, err := w.mergeOf(f, now)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	plan, err := m.Plan()
 	if err != nil {
-		return fmt.Errorf("merge %s: %w", f.cfg.ID, err)
+		return nil, fmt.Errorf("merge %s: %w", f.cfg.ID, err)
 	}
 	if len(plan.Conflicts) > 0 {
-		return w.mergeConflicts(f, note, plan)
+		return nil, w.mergeConflicts(f, plan)
 	}
-	res.Merged = append(res.Merged, plan.Merged...)
+	made := &madeMerge{plan: plan, before: w.viewOf(now.Clone()), dryRun: dryRun}
+	changes := plan.Changes
+	if len(plan.Changes)+len(plan.Contents) > 0 && !dryRun {
+		rec, err := mergeRecord(w.person(), note, plan, now)
+		if err != nil {
+			return nil, err
+		}
+		if rec.Changes, rec.Data, err = d.contents(rec.Changes, plan.Contents); err != nil {
+			return nil, err
+		}
+		if made.seq, err = w.commitMerge(now, rec); err != nil {
+			return nil, err
+		}
+		changes = rec.Changes
+	} else {
+		changes = planned(changes, plan.Contents)
+	}
+	for i := range changes {
+		now.ApplyChange(&changes[i])
+	}
+	made.after = tree.NewView(now, w.low, w.sources, &bothStores{w.store, f.store})
+	return made, nil
+}
+
+// mergeRecord returns the record of a merge, its contents aside.
+func mergeRecord(who journal.Actor, note *mergeNote, plan *tree.MergePlan, now *journal.State) (*journal.Record, error) {
 	note.Nodes.Same = pairsOf(plan.Same)
 	text, err := json.Marshal(note)
 	if err != nil {
-		return fmt.Errorf("encode note: %w", err)
+		return nil, fmt.Errorf("encode note: %w", err)
 	}
-	rec := &journal.Record{Op: journal.OpMerge, Actor: w.person(), Note: &journal.Note{Text: string(text)}, Changes: plan.Changes}
-	nothing := len(plan.Changes)+len(plan.Contents) == 0
-	if !res.DryRun && !nothing {
-		if rec.Changes, rec.Data, err = d.contents(rec.Changes, plan.Contents); err != nil {
-			return err
+	rec := &journal.Record{Op: journal.OpMerge, Actor: who, Note: &journal.Note{Text: string(text)}, Changes: plan.Changes}
+	if last, ok := note.Nodes.last(); ok {
+		// The numbers of nodes that have no name yet are taken, too.
+		c := &journal.NodeChange{ID: last, Before: now.Nodes[last], After: afterOf(plan.Changes, last)}
+		rec.Changes = append(rec.Changes, journal.Change{Node: c})
+	}
+	return rec, nil
+}
+
+// afterOf returns the state that changes give a node, nil if they give it none.
+func afterOf(changes []journal.Change, id journal.NodeID) *journal.Node {
+	for _, c := range changes {
+		if c.Node != nil && c.Node.ID == id {
+			return c.Node.After
 		}
-		if res.Seq, err = w.commitMerge(now, rec); err != nil {
-			return err
-		}
-	} else {
-		rec.Changes = planned(rec.Changes, plan.Contents)
 	}
-	h := &HistoryResult{DryRun: res.DryRun || nothing}
-	before := w.viewOf(now.Clone())
-	for i := range rec.Changes {
-		now.ApplyChange(&rec.Changes[i])
-	}
-	after := tree.NewView(now, w.low, w.sources, &bothStores{w.store, f.store})
-	err = w.finish(h, before, after)
-	res.Changes = h.Changes
-	return err
+	return nil
 }
 
 // commitMerge makes the record that was worked out against a state. Numbers of
@@ -117,7 +166,7 @@ func (w *Workspace) mergeOf(f *forkStore, now *journal.State) (tree.Merge, *merg
 		return tree.Merge{}, nil, err
 	}
 	note := &mergeNote{
-		Workspace: f.cfg.ID, Name: f.cfg.Name, Seq: f.store.Head(),
+		Workspace: f.cfg.ID, Name: f.cfg.Name, Seq: f.head,
 		Nodes: renumbering{From: first, To: max(first, f.state.NextNode), Start: now.NextNode},
 	}
 	number := numbers(append(earlier, note))
@@ -179,7 +228,7 @@ func mergeTexts(base, ours, theirs tree.Item) ([]byte, string, error) {
 }
 
 // mergeConflicts makes the error that lists the conflicts and whose they are.
-func (w *Workspace) mergeConflicts(f *forkStore, note *mergeNote, plan *tree.MergePlan) error {
+func (w *Workspace) mergeConflicts(f *forkStore, plan *tree.MergePlan) error {
 	e := Fail(CodeConflict, "merge %s: %d conflict(s); nothing was changed", forkName(f.cfg), len(plan.Conflicts))
 	own := f.ownNumbers()
 	for _, c := range plan.Conflicts {
@@ -290,6 +339,7 @@ type forkStore struct {
 	state  *journal.State
 	note   forkNote
 	own    journal.Seq // its first own record
+	head   journal.Seq // its last one; a snapshot has one more
 	number func(journal.NodeID) journal.NodeID
 }
 
@@ -314,7 +364,7 @@ func (w *Workspace) openFork(req *MergeRequest) (*forkStore, error) {
 	if err != nil {
 		return nil, journalError(&Entry{ID: cfg.ID, Dir: dir}, err)
 	}
-	f := &forkStore{cfg: cfg, store: store, state: store.State()}
+	f := &forkStore{cfg: cfg, store: store, state: store.State(), head: store.Head()}
 	if err := f.readNote(w.entry.ID, req.Snapshot != ""); err != nil {
 		f.close()
 		return nil, err
@@ -333,6 +383,7 @@ func (f *forkStore) readNote(parent string, snapshot bool) error {
 	}
 	if n := len(seqs); snapshot && n > 0 {
 		seqs = seqs[:n-1]
+		f.head--
 	}
 	if len(seqs) == 0 {
 		return Fail(CodeCorrupt, "merge %s: its journal doesn't say where it left its parent", forkName(f.cfg))

@@ -16,6 +16,11 @@ type renumbering struct {
 	Same  [][2]journal.NodeID `json:"same,omitempty"` // but these, which were there already: the workspace's counted number, and the real one
 }
 
+// last returns the highest number in the workspace that the fork's nodes have.
+func (r *renumbering) last() (journal.NodeID, bool) {
+	return r.Start + r.To - r.From - 1, r.To > r.From
+}
+
 // numbers returns the workspace's number of each node of the fork, after the
 // merges, oldest first.
 func numbers(merges []*mergeNote) func(journal.NodeID) journal.NodeID {

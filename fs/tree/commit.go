@@ -43,6 +43,16 @@ func (t *Tree) Commit(needs []journal.NodeID, plan Plan) (journal.Seq, error) {
 	return seq, nil
 }
 
+// Still calls fn while no request changes the tree; readers go on. It is for a
+// change of history that takes long to work out, when the tree doesn't come
+// to rest by itself. fn may call Commit. It must not wait for the kernel, which
+// may be waiting for a request that waits for fn.
+func (t *Tree) Still(fn func() error) error {
+	t.still.Lock()
+	defer t.still.Unlock()
+	return fn()
+}
+
 // planned returns the record that the plan makes, with the state of the needed
 // nodes in memory.
 // Preconditions: t.order is held, and the state of dead nodes is frozen.

@@ -56,6 +56,8 @@ func (t *Tree) Denied(r *Request, op string, ref *Refusal) {
 		Op: journal.OpDenied, Actor: actor, Unique: r.Unique, Path: ref.Path,
 		Note: &journal.Note{Rule: ref.Rule, Message: ref.Message, Refused: op},
 	}
+	t.still.RLock()
+	defer t.still.RUnlock()
 	t.order.Lock()
 	defer t.order.Unlock()
 	if _, err := t.store.Append(rec, nil); err != nil {

@@ -40,11 +40,12 @@
 // A lock may be taken while those above it, that it is indented under, are
 // held, never the other way:
 //
-//	Tree.order          one change at a time, from validation until it shows
-//	  journal.Store's own (Append, LookupNode)
-//	  Tree.mu
-//	    listCache.mu    refusals.mu    Notifier's own
-//	    lower.FS's own  (never while calling the system)
+//	Tree.still            held for reading by each request that changes the tree
+//	  Tree.order          one change at a time, from validation until it shows
+//	    journal.Store's own (Append, LookupNode)
+//	    Tree.mu
+//	      listCache.mu    refusals.mu    Notifier's own
+//	      lower.FS's own  (never while calling the system)
 //
 // Tree.mu protects the state, the node table and every node's fields. Readers
 // share it. A change takes it twice: to validate and collect what it does to

@@ -38,8 +38,12 @@ func (g *merger) nodes() error {
 
 func (g *merger) node(id journal.NodeID) error {
 	b, t, o := g.b.Nodes[id], g.t.Nodes[id], g.o.Nodes[id]
+	if _, done := g.after[id]; done || o == nil && id >= journal.CreatedBit {
+		return nil // taken over whole, or without a name on either side
+	}
 	if t == nil && id >= journal.CreatedBit {
-		return nil // dropped from memory after its removal
+		g.drop(id, o)
+		return nil
 	}
 	if journal.SameNode(o, b) && g.texts[id] == nil {
 		g.after[id] = t
@@ -59,6 +63,17 @@ func (g *merger) node(id journal.NodeID) error {
 		return nil
 	}
 	return g.fields(id, t, o)
+}
+
+// drop removes a node that theirs has no state of any more, because it took the
+// creation back or because nobody uses the removed node.
+func (g *merger) drop(id journal.NodeID, o *journal.Node) {
+	if !g.gone(&g.theirs, id) {
+		return
+	}
+	n := o.Clone()
+	n.Attr.Nlink = 0
+	g.after[id] = n
 }
 
 // fields merges the attributes of a node that both have changed.
@@ -92,7 +107,11 @@ func (g *merger) fields(id journal.NodeID, t, o *journal.Node) error {
 	}
 	n.Xattrs = g.xattrs(id, bt.Xattrs, t.Xattrs, bo.Xattrs, o.Xattrs)
 	n.Attr.Atime, n.Attr.Ctime = max(o.Attr.Atime, t.Attr.Atime), max(o.Attr.Ctime, t.Attr.Ctime)
-	if t.Attr.Mtime != bt.Attr.Mtime {
+	switch {
+	case t.Attr.Mtime == bt.Attr.Mtime:
+	case o.Attr.Mtime == bo.Attr.Mtime:
+		n.Attr.Mtime = t.Attr.Mtime
+	default:
 		n.Attr.Mtime = max(o.Attr.Mtime, t.Attr.Mtime)
 	}
 	if b := g.b.Nodes[id]; b != nil {

@@ -301,12 +301,13 @@ func (g *merger) take(k entryKey, from, to journal.NodeID, e journal.Entry) {
 			g.links[id] += n
 		}
 	}
-	if to != 0 && !g.known(to) {
+	if to >= journal.CreatedBit && g.o.Nodes[to] == nil {
 		g.takeNew(to)
 	}
 }
 
-// takeNew takes over a node that theirs made.
+// takeNew takes over a node that ours doesn't have: theirs made it, or gave a
+// name to one that had none.
 func (g *merger) takeNew(id journal.NodeID) {
 	if _, done := g.after[id]; done {
 		return

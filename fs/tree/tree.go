@@ -53,6 +53,8 @@ type Tree struct {
 	lists    listCache
 	denied   refusals
 
+	still sync.RWMutex // see Still
+
 	order  sync.Mutex       // held from an operation's validation until its changes show
 	frozen bool             // dead nodes' state must stay, see freeze; protected by mu
 	buried []journal.NodeID // to be dropped then; protected by mu

@@ -74,6 +74,8 @@ func touching(nodes ...*node) func() ([]*node, error) {
 // attempt makes one record of what fn collects. The tree's lock is not held
 // while the record is written, which takes as long as the disk lets it.
 func (t *Tree) attempt(r *Request, op journal.Op, actor journal.Actor, inline []byte, fn func(*tx) error, list []facts) error {
+	t.still.RLock()
+	defer t.still.RUnlock()
 	t.order.Lock()
 	defer t.order.Unlock()
 	x := &tx{t: t, r: r, rec: journal.Record{Op: op, Actor: actor, Unique: r.Unique}}
