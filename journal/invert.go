@@ -37,7 +37,7 @@ func Invert(recs []*Record) []Change {
 // spans are the changes of some records by key, in order.
 type spans struct {
 	nodes    map[NodeID][]*NodeChange
-	ops      map[*NodeChange]Op
+	recs     map[*NodeChange]*Record
 	entries  map[entryKey][]*EntryChange
 	contents map[NodeID][]*ContentChange
 }
@@ -45,23 +45,23 @@ type spans struct {
 func spansOf(recs []*Record) *spans {
 	sp := &spans{
 		nodes:    map[NodeID][]*NodeChange{},
-		ops:      map[*NodeChange]Op{},
+		recs:     map[*NodeChange]*Record{},
 		entries:  map[entryKey][]*EntryChange{},
 		contents: map[NodeID][]*ContentChange{},
 	}
 	for _, r := range recs {
 		for i := range r.Changes {
-			sp.add(&r.Changes[i], r.Op)
+			sp.add(&r.Changes[i], r)
 		}
 	}
 	return sp
 }
 
-func (sp *spans) add(c *Change, op Op) {
+func (sp *spans) add(c *Change, r *Record) {
 	switch {
 	case c.Node != nil:
 		sp.nodes[c.Node.ID] = append(sp.nodes[c.Node.ID], c.Node)
-		sp.ops[c.Node] = op
+		sp.recs[c.Node] = r
 	case c.Entry != nil:
 		k := entryKey{c.Entry.Parent, c.Entry.Name}
 		sp.entries[k] = append(sp.entries[k], c.Entry)

@@ -47,14 +47,33 @@ const (
 // head and is not changed.
 //
 // Attributes are compared one by one and only those that the subset changed
-// are set. The ctime never conflicts, nor do a directory's times: where others
-// changed them they stay. Link counts are taken back as differences. A
+// are set. Times never conflict but the mtime of a file whose bytes the subset
+// changed: where others changed them they stay. What others have set to the
+// value before by themselves is no conflict either. Link counts are taken back
+// as differences. A
 // conflict means that others changed the same value, in between or since; the
 // changes then leave that value out and are not fit to be applied alone.
 //
 // The undo of the record that carries the changes is the redo.
 func UndoSet(state *State, recs []*Record) (changes []Change, conflicts []Conflict) {
-	u := &undo{st: state, sp: spansOf(recs), gone: map[entryKey]bool{}, kept: map[NodeID]bool{}, nodes: map[NodeID]*Node{}}
+	return Undoing{}.Set(state, recs)
+}
+
+// Undoing is what UndoSet can be told. The zero value tells it nothing.
+type Undoing struct {
+	// Lower returns the state that a lower node has right after its copy-up,
+	// given one of its states; nil if that is not known. Without it an undo
+	// that meets later changes of a node whose attributes before the copy-up
+	// are not recorded is a conflict.
+	Lower func(NodeID, *Node) *Node
+	// Untouched says that nobody else has changed the file's bytes since, so
+	// that its mtime is nothing to fight over.
+	Untouched func(NodeID) bool
+}
+
+// Set is UndoSet with what is told.
+func (o Undoing) Set(state *State, recs []*Record) (changes []Change, conflicts []Conflict) {
+	u := &undo{o: o, st: state, sp: spansOf(recs), gone: map[entryKey]bool{}, kept: map[NodeID]bool{}, nodes: map[NodeID]*Node{}}
 	u.allEntries()
 	u.allNodes()
 	u.dropPins()
@@ -71,6 +90,7 @@ func UndoSet(state *State, recs []*Record) (changes []Change, conflicts []Confli
 
 // undo collects the changes of one UndoSet.
 type undo struct {
+	o         Undoing
 	st        *State
 	sp        *spans
 	nodes     map[NodeID]*Node // results that differ from the state
@@ -100,7 +120,11 @@ func (u *undo) entry(k entryKey, cs []*EntryChange) {
 	if first == last {
 		return
 	}
-	if now := u.st.Entries[k.parent][k.name]; now != last {
+	now := u.st.Entries[k.parent][k.name]
+	if now == first {
+		return // others have done the same
+	}
+	if now != last {
 		u.conflict(Conflict{Parent: k.parent, Name: k.name, Node: max(last.Node, now.Node), Reason: reasonSince})
 		return
 	}

@@ -14,12 +14,30 @@ const (
 var fieldNames = []string{"mode", "uid", "gid", "nlink", "rdev", "size", "atime", "mtime", "ctime", "btime", "flags",
 	"origin", "origin", "origin", "origin", "origin", "origin", "origin", "target", "xattrs"}
 
-// soft returns the fields of a node that never conflict.
-func soft(n *Node) uint64 {
-	if isDir(n) {
+// soft returns the fields of a node that never conflict. The mtime of a file
+// whose bytes the subset changed stands for the bytes, too.
+func (u *undo) soft(id NodeID, cs []*NodeChange, now *Node) uint64 {
+	last := cs[len(cs)-1].After
+	switch {
+	case isDir(now), !u.wrote(id, cs):
 		return fieldsTimes
+	case last != nil && last.Attr.Mtime == now.Attr.Mtime, u.o.Untouched == nil, !u.o.Untouched(id):
+		return fieldAtime | fieldCtime
 	}
-	return fieldCtime
+	return fieldsTimes
+}
+
+// wrote reports whether the subset changed the file's bytes.
+func (u *undo) wrote(id NodeID, cs []*NodeChange) bool {
+	if len(u.sp.contents[id]) > 0 {
+		return true
+	}
+	for _, c := range cs {
+		if c.Before != nil && c.After != nil && nodeDiff(c.Before, c.After)&fieldSize != 0 && c.Before.Own {
+			return true
+		}
+	}
+	return false
 }
 
 // allNodes finds the result for each node that the subset changed.
@@ -40,6 +58,8 @@ func (u *undo) node(id NodeID, cs []*NodeChange) {
 	switch {
 	case nilWithin(cs):
 		u.nodeWhole(id, cs, now)
+	case !owned(first) && owned(last) && last.Origin.Source != 0:
+		u.copyUp(id, cs, now)
 	case first == nil:
 		u.nodeMade(id, cs, now)
 	case last == nil:
@@ -87,6 +107,9 @@ func (u *undo) nodeWhole(id NodeID, cs []*NodeChange, now *Node) {
 	}
 }
 
+// owned reports whether a state has attributes of its own.
+func owned(n *Node) bool { return n != nil && n.Own }
+
 // nodeMade takes back the creation or the copy-up of a node.
 func (u *undo) nodeMade(id NodeID, cs []*NodeChange, now *Node) {
 	last := cs[len(cs)-1].After
@@ -97,7 +120,7 @@ func (u *undo) nodeMade(id NodeID, cs []*NodeChange, now *Node) {
 		u.copyUp(id, cs, now)
 		return
 	}
-	may := soft(now)
+	may := u.soft(id, cs, now)
 	if isDir(now) {
 		may |= fieldNlink
 	}
@@ -117,22 +140,60 @@ func (u *undo) nodeMade(id NodeID, cs []*NodeChange, now *Node) {
 }
 
 // copyUp takes back the first change of a lower node. If nobody else needs the
-// upper state it goes; else the fields go back to what the lower had.
+// upper state it goes back to what it was: none, or only a place; else the
+// fields go back to what the lower had.
 func (u *undo) copyUp(id NodeID, cs []*NodeChange, now *Node) {
+	if now == nil {
+		return // the lower shows already
+	}
+	first, last := cs[0].Before, cs[len(cs)-1].After
 	_, needed := u.others(id)
-	last := cs[len(cs)-1].After
-	if !needed && gapFields(cs) == 0 && nodeDiff(now, last)&^fieldCtime == 0 {
-		u.set(id, nil)
+	if (!needed || first != nil) && gapFields(cs)&^fieldsTimes == 0 && nodeDiff(now, last)&^u.soft(id, cs, now) == 0 {
+		u.set(id, first)
 		return
 	}
 	u.kept[id] = true
-	if unknownBefore(u.sp.ops[cs[0]]) {
+	if !owned(last) {
+		return // it only holds its place
+	}
+	before, rest := u.copiedUp(id, cs)
+	if before == nil {
 		u.conflict(Conflict{Node: id, Reason: reasonBase})
 		return
 	}
-	base := *cs[0]
-	base.Before = lowerNode(base.After)
-	u.nodeFields(id, append([]*NodeChange{&base}, cs[1:]...), now, now)
+	base := &NodeChange{ID: id, Before: before, After: rest[0].After}
+	u.nodeFields(id, append([]*NodeChange{base}, rest[1:]...), now, now)
+}
+
+// copiedUp returns the node as it was right after its copy-up and before the
+// first change, nil if that is not known, and the changes from that one on.
+// Operations that set attributes of which the origin's fingerprint doesn't
+// know the value before are recorded as two changes: the copy-up, and theirs.
+func (u *undo) copiedUp(id NodeID, cs []*NodeChange) (*Node, []*NodeChange) {
+	if len(cs) > 1 && u.sp.recs[cs[0]] == u.sp.recs[cs[1]] {
+		n := cs[0].After.Clone()
+		n.OwnContent, n.Opaque = false, false
+		return n, cs[1:]
+	}
+	if !unknownBefore(u.sp.recs[cs[0]].Op) {
+		return lowerNode(cs[0].After), cs
+	}
+	return u.lower(id, cs[0].After), cs
+}
+
+// lower asks what a lower node is after its copy-up, with the origin of n.
+func (u *undo) lower(id NodeID, n *Node) *Node {
+	if u.o.Lower == nil || n.Origin.Source == 0 {
+		return nil
+	}
+	l := u.o.Lower(id, n)
+	if l == nil {
+		return nil
+	}
+	l = l.Clone()
+	l.Own, l.OwnContent, l.Opaque, l.Origin = true, false, false, n.Origin
+	l.Attr.Btime = n.Attr.Btime
+	return l
 }
 
 // unknownBefore reports whether the operation may set attributes of which the
@@ -159,14 +220,24 @@ func lowerNode(n *Node) *Node {
 	return l
 }
 
-// nodeRemoved brings a removed node back.
+// nodeRemoved brings a removed node back. A lower node is not gone without
+// upper state: then what others have set since stays.
 func (u *undo) nodeRemoved(id NodeID, cs []*NodeChange, now *Node) {
-	if now != nil {
+	i := len(cs) - 1
+	if now == nil {
+		u.nodeFields(id, cs[:i], cs[i].Before, nil)
+		return
+	}
+	var low *Node
+	if owned(now) && owned(cs[i].Before) {
+		low = u.lower(id, cs[i].Before)
+	}
+	if low == nil {
 		u.conflict(Conflict{Node: id, Reason: reasonSince})
 		return
 	}
-	i := len(cs) - 1
-	u.nodeFields(id, cs[:i], cs[i].Before, nil)
+	back := &NodeChange{ID: id, Before: cs[i].Before, After: low}
+	u.nodeFields(id, append(slices.Clone(cs[:i]), back), now, now)
 }
 
 // others returns a name that would be left in a directory.
@@ -184,12 +255,14 @@ func (u *undo) others(id NodeID) (string, bool) {
 // the node in the state.
 func (u *undo) nodeFields(id NodeID, cs []*NodeChange, now, state *Node) {
 	f := foldFields(cs)
-	if f.alternates&^soft(now) != 0 {
-		u.fieldConflicts(id, f.alternates&^soft(now), reasonWithin)
+	soft := u.soft(id, cs, now)
+	if f.alternates&^soft != 0 {
+		u.fieldConflicts(id, f.alternates&^soft, reasonWithin)
 		return
 	}
 	set := f.touched &^ fieldNlink &^ nodeDiff(&f.last, now)
-	if bad := f.touched &^ fieldNlink &^ set &^ soft(now) & nodeDiff(&f.want, &f.last); bad != 0 {
+	fixed := f.touched &^ fieldNlink &^ set
+	if bad := fixed &^ soft & nodeDiff(&f.want, &f.last) & nodeDiff(&f.want, now); bad != 0 {
 		u.fieldConflicts(id, bad, reasonSince)
 		return
 	}
@@ -216,4 +289,22 @@ func (u *undo) fieldConflicts(id NodeID, fields uint64, reason string) {
 			said = name
 		}
 	}
+}
+
+// Sets reports whether the change sets the field, as a Conflict names it.
+func (c *NodeChange) Sets(field string) bool {
+	before, after := c.Before, c.After
+	if before == nil {
+		before = &zeroNode
+	}
+	if after == nil {
+		after = &zeroNode
+	}
+	d := nodeDiff(before, after)
+	for i, name := range fieldNames {
+		if name == field && d&(1<<i) != 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/winkfs/winkfs/journal"
@@ -25,7 +26,7 @@ func (w *Workspace) Checkpoint(_ context.Context, req *CheckpointRequest) (*Chec
 		name = fmt.Sprintf("cp-%s", time.Now().UTC().Format("20060102-150405.000"))
 	}
 	if !req.Delete {
-		if err := checkCheckpointName(name); err != nil {
+		if err := checkName("make checkpoint", name); err != nil {
 			return nil, err
 		}
 	}
@@ -62,11 +63,11 @@ func (w *Workspace) Checkpoint(_ context.Context, req *CheckpointRequest) (*Chec
 	return res, nil
 }
 
-// checkCheckpointName refuses names that would be read as another kind of
-// point, or as a range.
-func checkCheckpointName(name string) error {
-	if !goodCheckpoint.MatchString(name) || regexp.MustCompile(`\.\.`).MatchString(name) || LooksLikePoint(name) {
-		return Fail(CodeUsage, "make checkpoint %q: a name begins with a letter, has letters, digits and . _ + -, and doesn't look like another point", name)
+// checkName refuses names of checkpoints and groups that would be read as
+// another kind of point, or as a range.
+func checkName(what, name string) error {
+	if !goodCheckpoint.MatchString(name) || strings.Contains(name, "..") || LooksLikePoint(name) {
+		return Fail(CodeUsage, what+" %q: a name begins with a letter, has letters, digits and . _ + -, and doesn't look like another point", name)
 	}
 	return nil
 }

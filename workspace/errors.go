@@ -43,6 +43,8 @@ type Error struct {
 type Conflict struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
+	Undone *By    `json:"undone,omitempty"` // whose change was to be taken back
+	Later  *By    `json:"later,omitempty"`  // whose later change is in the way
 }
 
 // Error returns the message and the cause.

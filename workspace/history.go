@@ -3,6 +3,7 @@ package workspace
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/winkfs/winkfs/fs/tree"
 	"github.com/winkfs/winkfs/journal"
@@ -67,14 +68,25 @@ func (w *Workspace) finish(res *HistoryResult, before, after *tree.View) error {
 	if err != nil {
 		return fmt.Errorf("compare: %w", err)
 	}
-	res.Schema = "winkfs.history/v1"
-	res.Changes = effects(changed)
+	res.fill(changed)
 	if res.DryRun {
 		return nil
 	}
 	w.flush()
 	w.touchRuntime()
 	return w.store.Sync()
+}
+
+// fill says what changed. Merged is known already.
+func (res *HistoryResult) fill(changed []tree.Changed) {
+	res.Schema, res.Changes = HistorySchema, effects(changed)
+	slices.Sort(res.Merged)
+	res.Restored, res.Merged, res.Refused = []string{}, append([]string{}, res.Merged...), []Conflict{}
+	for _, c := range changed {
+		if _, merged := slices.BinarySearch(res.Merged, c.Path()); !merged {
+			res.Restored = append(res.Restored, c.Path())
+		}
+	}
 }
 
 // flush waits until the kernel has forgotten what isn't true any more, so that

@@ -21,6 +21,8 @@ type Operations interface {
 	Redo(ctx context.Context, req *RedoRequest) (*HistoryResult, error)
 	Rollback(ctx context.Context, req *RollbackRequest) (*HistoryResult, error)
 	Checkpoint(ctx context.Context, req *CheckpointRequest) (*CheckpointResult, error)
+	Begin(ctx context.Context, req *BeginRequest) (*GroupResult, error)
+	End(ctx context.Context, req *EndRequest) (*GroupResult, error)
 	Discard(ctx context.Context, req *DiscardRequest) (*HistoryResult, error)
 	Apply(ctx context.Context, req *ApplyRequest) (*ApplyResult, error)
 	Fork(ctx context.Context, req *ForkRequest) (*ForkResult, error)
@@ -167,7 +169,8 @@ type DiffSummary struct {
 // Any reports whether there was a difference.
 func (s *DiffSummary) Any() bool { return s.Created+s.Modified+s.Deleted+s.Renamed > 0 }
 
-// UndoRequest names the command ("exec:3") or record ("42") to revert.
+// UndoRequest names what to revert: a command ("exec:3"), a group ("group:1",
+// "group:NAME"), a record ("42") or what lies between two points ("42..90").
 type UndoRequest struct {
 	What   string   `json:"what"`
 	Paths  PathList `json:"paths,omitempty"`
@@ -199,7 +202,42 @@ type HistoryResult struct {
 	Point   uint64    `json:"point,omitempty"`
 	Undone  int       `json:"undone"` // records inverted
 	Changes EffectSet `json:"changes"`
-	DryRun  bool      `json:"dry_run,omitempty"`
+	// Restored are the changed paths that are as they were before what was
+	// taken back, Merged those where later work stays in the same file. Refused
+	// are the conflicts; then nothing was changed.
+	Restored []string   `json:"restored"`
+	Merged   []string   `json:"merged"`
+	Refused  []Conflict `json:"refused"`
+	DryRun   bool       `json:"dry_run,omitempty"`
+}
+
+// HistorySchema is the schema of HistoryResult.
+const HistorySchema = "winkfs.history/v1"
+
+// BeginRequest opens a group of commands, under a name if one is given.
+type BeginRequest struct {
+	Name string `json:"name,omitempty"`
+}
+
+// EndRequest closes the open group.
+type EndRequest struct {
+	Discard bool `json:"discard,omitempty"` // undo it, too
+}
+
+// GroupResult is the document winkfs.group/v1.
+type GroupResult struct {
+	Schema string         `json:"schema"`
+	Group  *GroupInfo     `json:"group"`
+	Undo   *HistoryResult `json:"undo,omitempty"` // what `end --discard` did
+}
+
+// GroupInfo is one group of commands.
+type GroupInfo struct {
+	ID    uint64 `json:"group"`
+	Name  string `json:"name,omitempty"`
+	Begin uint64 `json:"begin"` // its first record
+	End   uint64 `json:"end"`   // its last, 0 while it is open
+	Open  bool   `json:"open"`
 }
 
 // EffectSet lists changed paths.

@@ -13,10 +13,11 @@ import (
 type pointKind uint8
 
 const (
-	pointSeq  pointKind = iota // a record's number
-	pointExec                  // before a command
-	pointTime                  // a time, or a duration ago
-	pointName                  // a checkpoint
+	pointSeq   pointKind = iota // a record's number
+	pointExec                   // before a command
+	pointTime                   // a time, or a duration ago
+	pointName                   // a checkpoint
+	pointGroup                  // before a group of commands
 )
 
 // point is a parsed reference to a moment of the history.
@@ -32,8 +33,8 @@ type point struct {
 // local zone.
 var timeLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"}
 
-// parsePoint reads a point: a number, exec:N, a time, a duration ago, or the
-// name of a checkpoint.
+// parsePoint reads a point: a number, exec:N, group:N, a time, a duration ago,
+// or the name of a checkpoint.
 func parsePoint(s string, now time.Time) (point, error) {
 	if s == "" || strings.ContainsRune(s, 0) {
 		return point{}, Fail(CodeUsage, "read point %q: it is empty", s)
@@ -47,6 +48,9 @@ func parsePoint(s string, now time.Time) (point, error) {
 			return point{}, Fail(CodeUsage, "read point %q: a command is written exec:N", s)
 		}
 		return point{kind: pointExec, exec: journal.ExecID(n)}, nil
+	}
+	if name, ok := strings.CutPrefix(s, "group:"); ok && name != "" {
+		return point{kind: pointGroup, name: name}, nil
 	}
 	for _, layout := range timeLayouts {
 		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
@@ -85,6 +89,12 @@ func (w *Workspace) resolve(s string) (journal.Seq, error) {
 			return 0, err
 		}
 		return x.First - 1, nil
+	case pointGroup:
+		g, err := w.group(p.name)
+		if err != nil {
+			return 0, err
+		}
+		return g.begin - 1, nil
 	case pointTime:
 		return w.atTime(journal.Timespec(p.time.UnixNano()))
 	}
@@ -115,7 +125,7 @@ func (w *Workspace) checkpoint(name string) (journal.Seq, error) {
 	}
 	if !known {
 		return 0, Fail(CodeNothing, "find point: there is no checkpoint %q", name).
-			Hinted("a point is a record's number, exec:N, a checkpoint (`winkfs checkpoint --list`), a time or a duration ago")
+			Hinted("a point is a record's number, exec:N, group:N, a checkpoint (`winkfs checkpoint --list`), a time or a duration ago")
 	}
 	return seq, nil
 }

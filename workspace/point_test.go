@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -43,12 +44,12 @@ func TestParsePoint(t *testing.T) {
 
 func TestCheckpointName(t *testing.T) {
 	for _, name := range []string{"a", "before-refactor", "v1.2", "cp-20260504-120000.123"} {
-		if err := checkCheckpointName(name); err != nil {
+		if err := checkName("make checkpoint", name); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, name := range []string{"", "1", "12m", "exec:1", "a..b", "a/b", "a b", "-x", "é", "2026-05-04"} {
-		if err := checkCheckpointName(name); err == nil {
+		if err := checkName("make checkpoint", name); err == nil {
 			t.Errorf("%q: no error", name)
 		}
 	}
@@ -89,24 +90,40 @@ func TestPathListJSON(t *testing.T) {
 	}
 }
 
-func TestUndoneRecords(t *testing.T) {
-	h := &undoneRecords{by: map[journal.Seq]journal.Seq{}, reverts: map[journal.Seq][]journal.Seq{}}
-	take := func(op journal.Op, seq journal.Seq, n journal.Note) {
-		h.take(&journal.Record{Op: op, Seq: seq, Note: &n})
-		if op != journal.OpRedo {
-			h.standing = append(h.standing, seq)
+func TestReverted(t *testing.T) {
+	recs := map[journal.Seq]*journal.Record{}
+	look := func() *reverted {
+		h := &reverted{by: map[journal.Seq]journal.Seq{}, read: func(s journal.Seq) (*journal.Record, error) { return recs[s], nil }}
+		h.left = slices.Sorted(maps.Keys(recs))
+		return h
+	}
+	steps := []struct {
+		op       journal.Op
+		note     journal.Note
+		by       map[journal.Seq]journal.Seq // expected then
+		standing journal.Seq
+	}{
+		{journal.OpUndo, journal.Note{Undone: []journal.Seq{1, 2}}, map[journal.Seq]journal.Seq{1: 6, 2: 6, 3: 0}, 6},
+		{journal.OpRollback, journal.Note{Point: 0}, map[journal.Seq]journal.Seq{1: 7, 3: 7, 6: 7}, 7},
+		{journal.OpRedo, journal.Note{Undone: []journal.Seq{7}}, map[journal.Seq]journal.Seq{1: 6, 3: 0, 6: 0, 7: 8}, 6},
+		{journal.OpUndo, journal.Note{Undone: []journal.Seq{8}}, map[journal.Seq]journal.Seq{1: 7, 3: 7, 8: 9}, 9},
+		{journal.OpRedo, journal.Note{Undone: []journal.Seq{9}}, map[journal.Seq]journal.Seq{1: 6, 3: 0}, 6},
+		{journal.OpRollback, journal.Note{Point: 2, Text: "{}"}, map[journal.Seq]journal.Seq{1: 6, 3: 0}, 11},
+	}
+	for i, st := range steps {
+		seq := journal.Seq(6 + i)
+		recs[seq] = &journal.Record{Op: st.op, Seq: seq, Note: &st.note}
+		h := look()
+		if err := h.upTo(1); err != nil {
+			t.Fatal(err)
 		}
-	}
-	take(journal.OpUndo, 6, journal.Note{Undone: []journal.Seq{1, 2}})
-	if h.by[1] != 6 || h.by[3] != 0 {
-		t.Fatalf("after the undo: %v", h.by)
-	}
-	take(journal.OpRollback, 7, journal.Note{Point: 0})
-	if h.by[1] != 7 || h.by[3] != 7 || h.by[6] != 7 {
-		t.Fatalf("after the rollback: %v", h.by)
-	}
-	take(journal.OpRedo, 8, journal.Note{Undone: []journal.Seq{7}})
-	if h.by[3] != 0 || len(h.standing) != 1 || h.standing[0] != 6 {
-		t.Fatalf("after the redo: %v, %v", h.by, h.standing)
+		for s, want := range st.by {
+			if got := h.known(s); got != want {
+				t.Errorf("after record %d, record %d is reverted by %d, want %d", seq, s, got, want)
+			}
+		}
+		if r, err := look().newest(); err != nil || r == nil || r.Seq != st.standing {
+			t.Errorf("after record %d, %v stands, want %d (%v)", seq, r, st.standing, err)
+		}
 	}
 }

@@ -105,7 +105,7 @@ func (w *Workspace) revertPaths(op journal.Op, point journal.Seq, paths pathSet,
 		return err
 	}
 	res.Undone = len(changed)
-	res.Schema, res.Changes = "winkfs.history/v1", effects(inverted(changed))
+	res.fill(inverted(changed))
 	if res.DryRun {
 		return nil
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/winkfs/winkfs/diffview"
 	"github.com/winkfs/winkfs/journal"
@@ -33,24 +32,6 @@ func (w *Workspace) Show(ctx context.Context, req *ShowRequest) (*ShowResult, er
 	diff.From, diff.To = strconv.FormatUint(res.From, 10), strconv.FormatUint(res.To, 10)
 	res.Entries, err = w.entries(ctx, diff)
 	return res, err
-}
-
-// target is what show and undo are about: a command or a record.
-type target struct {
-	exec journal.ExecID
-	seq  journal.Seq
-}
-
-func parseTarget(s string) (target, error) {
-	digits, isExec := strings.CutPrefix(s, "exec:")
-	n, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil || n == 0 {
-		return target{}, Fail(CodeUsage, "read %q: expected a record's number or exec:N", s)
-	}
-	if isExec {
-		return target{exec: journal.ExecID(n)}, nil
-	}
-	return target{seq: journal.Seq(n)}, nil
 }
 
 func (w *Workspace) showRecord(res *ShowResult, seq journal.Seq) error {

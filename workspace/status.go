@@ -87,7 +87,7 @@ func (w *Workspace) changed() ([]tree.Changed, error) {
 
 // effects sorts changes by kind, for people and for results.
 func effects(changed []tree.Changed) EffectSet {
-	e := EffectSet{Created: []string{}, Modified: []string{}, Deleted: []string{}, Renamed: []RenamedPath{}}
+	e := NoEffects()
 	for _, c := range changed {
 		switch {
 		case c.Old == nil:
@@ -101,4 +101,9 @@ func effects(changed []tree.Changed) EffectSet {
 		}
 	}
 	return e
+}
+
+// NoEffects returns an EffectSet without a path.
+func NoEffects() EffectSet {
+	return EffectSet{Created: []string{}, Modified: []string{}, Deleted: []string{}, Renamed: []RenamedPath{}}
 }

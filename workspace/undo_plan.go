@@ -1,10 +1,8 @@
 package workspace
 
 import (
-	"fmt"
-	"path"
+	"errors"
 	"slices"
-	"strings"
 
 	"github.com/winkfs/winkfs/fs/tree"
 	"github.com/winkfs/winkfs/journal"
@@ -19,10 +17,12 @@ type undoPlan struct {
 	now  *journal.State
 	head journal.Seq
 
+	paths   []string                       // of the merged files
 	merged  map[journal.NodeID]*mergedFile // by the node that gets the text
 	dropped map[journal.NodeID]bool        // nodes that a merge takes the place of
 	names   map[entryKey]bool              // names that stay as they are, since a merge was made behind them
 	refused []Conflict                     // merges that are not possible
+	told    map[journal.NodeID]bool        // nodes of which refused says all
 	changes []journal.Change
 	data    []journal.DataRef
 }
@@ -34,22 +34,27 @@ func (w *Workspace) planUndo(recs []*journal.Record) (*undoPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &undoPlan{w: w, recs: recs, now: now, head: now.Seq, merged: map[journal.NodeID]*mergedFile{}, dropped: map[journal.NodeID]bool{}, names: map[entryKey]bool{}}
-	later, err := u.others(recs[0].Seq, u.head)
+	u := &undoPlan{w: w, recs: recs, now: now, head: now.Seq, merged: map[journal.NodeID]*mergedFile{}, dropped: map[journal.NodeID]bool{}, names: map[entryKey]bool{}, told: map[journal.NodeID]bool{}}
+	alone, err := u.alone()
 	if err != nil {
 		return nil, err
 	}
-	if len(later) == 0 {
+	if alone {
 		// Nothing came in between: the inverse is exact, times included.
 		u.changes = journal.Invert(recs)
 		return u, nil
 	}
-	changes, conflicts := journal.UndoSet(now, recs)
+	changes, conflicts, err := u.set(recs)
+	if err != nil {
+		return nil, err
+	}
 	if len(conflicts) > 0 {
 		if err := u.mergeFiles(contentConflicts(conflicts)); err != nil {
 			return nil, err
 		}
-		changes, conflicts = journal.UndoSet(now, u.withoutMerged())
+		if changes, conflicts, err = u.set(u.withoutMerged()); err != nil {
+			return nil, err
+		}
 	}
 	if len(conflicts)+len(u.refused) > 0 {
 		return nil, u.refuse(conflicts)
@@ -57,6 +62,37 @@ func (w *Workspace) planUndo(recs []*journal.Record) (*undoPlan, error) {
 	u.changes = changes
 	u.addMerged()
 	return u, nil
+}
+
+// set is journal.UndoSet, told what the workspace knows.
+func (u *undoPlan) set(recs []*journal.Record) ([]journal.Change, []journal.Conflict, error) {
+	var failed error
+	view := u.w.viewOf(u.now)
+	o := journal.Undoing{
+		Lower: func(_ journal.NodeID, n *journal.Node) *journal.Node { return view.LowerState(n) },
+		Untouched: func(id journal.NodeID) bool {
+			r, err := u.later(journal.Conflict{Node: id, Len: wholeFile})
+			failed = errors.Join(failed, err)
+			return r == nil && err == nil
+		},
+	}
+	changes, conflicts := o.Set(u.now, recs)
+	return changes, conflicts, failed
+}
+
+// alone reports whether nothing else was changed since the first of the
+// records.
+func (u *undoPlan) alone() (bool, error) {
+	err := u.w.store.Records(u.recs[0].Seq, u.head, func(r *journal.Record) error {
+		if len(r.Changes) > 0 && !u.isOurs(r.Seq) {
+			return errFound
+		}
+		return nil
+	})
+	if errors.Is(err, errFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // contentConflicts returns the files whose bytes are in conflict.
@@ -132,50 +168,4 @@ func (u *undoPlan) addMerged() {
 		u.changes = append(u.changes, m.content(id, u.now.Contents[id], cur.Attr.Size)...)
 		u.data = append(u.data, m.data...)
 	}
-}
-
-// refuse makes the error that lists the conflicts by path.
-func (u *undoPlan) refuse(conflicts []journal.Conflict) error {
-	list := u.refused
-	for _, c := range conflicts {
-		reason := c.Reason
-		if c.Field != "" {
-			reason = c.Field + " " + reason
-		}
-		list = append(list, Conflict{Path: u.pathOf(c), Reason: reason})
-	}
-	slices.SortFunc(list, func(a, b Conflict) int { return strings.Compare(a.Path+"\x00"+a.Reason, b.Path+"\x00"+b.Reason) })
-	list = slices.Compact(list)
-	e := Fail(CodeConflict, "undo: later work overlaps in %d place(s); nothing was changed", len(list))
-	e.Conflicts = list
-	return e.Hinted("undo the later work first, or name the paths that don't overlap")
-}
-
-// pathOf returns the path by which the records knew what is in conflict.
-func (u *undoPlan) pathOf(c journal.Conflict) string {
-	for _, r := range slices.Backward(u.recs) {
-		for _, ch := range r.Changes {
-			switch {
-			case c.Name != "" && ch.Entry != nil && ch.Entry.Parent == c.Parent && ch.Entry.Name == c.Name:
-				return nameOf(r, c.Name)
-			case c.Name == "" && slices.Contains(changedNodes(&ch), c.Node):
-				return r.Path
-			}
-		}
-	}
-	if c.Name != "" {
-		return path.Join(u.pathOf(journal.Conflict{Node: c.Parent}), c.Name)
-	}
-	return fmt.Sprintf("node %d", c.Node)
-}
-
-// nameOf returns which of a record's paths ends in the name.
-func nameOf(r *journal.Record, name string) string {
-	if r.Path2 != "" && strings.HasSuffix("/"+r.Path2, "/"+name) {
-		return r.Path2
-	}
-	if r.Path == "" {
-		return name
-	}
-	return r.Path
 }

@@ -49,7 +49,12 @@ func (u *undoPlan) mergeFiles(wanted []journal.NodeID) error {
 		switch {
 		case m == nil && v.sameNode(): // UndoSet says why not
 		case m == nil:
-			u.refused = append(u.refused, Conflict{Path: v.now.Path, Reason: why})
+			c, err := u.blamed(Conflict{Path: v.now.Path, Reason: why}, journal.Conflict{Node: v.after.ID(), Len: wholeFile}, journal.Conflict{Node: v.now.ID(), Len: wholeFile})
+			if err != nil {
+				return err
+			}
+			u.refused = append(u.refused, c)
+			u.told[v.before.ID()], u.told[v.after.ID()] = true, true
 		default:
 			if err := u.accept(v, m, now); err != nil {
 				return err
@@ -69,6 +74,7 @@ func (u *undoPlan) accept(v *versions, m *mergedFile, now *tree.View) error {
 		m.data = []journal.DataRef{ref}
 	}
 	u.merged[v.now.ID()] = m
+	u.paths = append(u.paths, v.now.Path)
 	if v.sameNode() {
 		return nil
 	}

@@ -51,6 +51,7 @@ func commands(e *env) []*cli.Command {
 		newExecCommand(e), newShellCommand(e),
 		newLogCommand(e), newShowCommand(e), newDiffCommand(e),
 		newCheckpointCommand(e), newRollbackCommand(e), newUndoCommand(e), newRedoCommand(e),
+		newBeginCommand(e), newEndCommand(e),
 		newApplyCommand(e), newDiscardCommand(e),
 		newCloneCommand(e), newMergeCommand(e), newRemoveCommand(e),
 		newVerifyCommand(e), newGCCommand(e), newDoctorCommand(e), newVersionCommand(e), newCompletionCommand(e),

@@ -39,11 +39,16 @@ func newRollbackCommand(e *env) *cli.Command {
 func newUndoCommand(e *env) *cli.Command {
 	var o historyOptions
 	return &cli.Command{
-		Name: "undo", Usage: "revert one command or record and keep later work", ArgsUsage: "exec:N|SEQ [PATH...]",
+		Name: "undo", Usage: "revert one command or record and keep later work", ArgsUsage: "exec:N|group:N|SEQ|FROM..TO [PATH...]",
+		Description: "Reverts a command (exec:N), a group of commands (group:N or group:NAME, see `winkfs begin`), one record\n" +
+			"(its number in `winkfs log`), or all that happened between two points (FROM..TO; FROM.. up to now); with\n" +
+			"paths, only what it did there. Files that later work changed too merge line by line if they are text. If\n" +
+			"anything can't be reverted, nothing is, the conflicts are listed with both commands, and the exit status\n" +
+			"is 5. An undo is journaled: `winkfs redo` takes it back.",
 		Flags: o.flags(e),
 		Action: func(c *cli.Context) error {
 			if !c.Args().Present() {
-				return usage("undo needs what to undo: exec:N or a record's number")
+				return usage("undo needs what to undo: exec:N, group:N, a record's number or FROM..TO")
 			}
 			return e.history(c.Context, o, c.Args().Tail(), func(ctx context.Context, ops workspace.Operations, paths []string) (*workspace.HistoryResult, error) {
 				return ops.Undo(ctx, &workspace.UndoRequest{What: c.Args().First(), Paths: paths, DryRun: o.dryRun})
@@ -107,6 +112,9 @@ func (e *env) history(ctx context.Context, o historyOptions, args []string, fn h
 			return err
 		}
 		res, err := fn(ctx, ops, paths)
+		if workspace.CodeOf(err) == workspace.CodeConflict {
+			return e.refused(err)
+		}
 		if err != nil {
 			return err
 		}
@@ -118,8 +126,37 @@ func (e *env) history(ctx context.Context, o historyOptions, args []string, fn h
 	})
 }
 
+// refused shows what stands in the way of a change of history, which has
+// changed nothing, and returns the error that says so.
+func (e *env) refused(err error) error {
+	list := workspace.AsError(err).Conflicts
+	if e.globals.json {
+		res := &workspace.HistoryResult{Schema: workspace.HistorySchema, Restored: []string{}, Merged: []string{}, Refused: list}
+		res.Changes = workspace.NoEffects()
+		if werr := e.emit(res); werr != nil {
+			return werr
+		}
+		return err
+	}
+	for _, c := range list {
+		fmt.Fprintf(e.stdout, "C %s: %s\n", printable(c.Path), printable(c.Reason))
+	}
+	e.note("0 restored, 0 merged, %d refused", len(list))
+	return &toldConflicts{err}
+}
+
+// toldConflicts is an error whose conflicts have been printed.
+type toldConflicts struct{ err error }
+
+func (t *toldConflicts) Error() string { return t.err.Error() }
+func (t *toldConflicts) Unwrap() error { return t.err }
+
 func (e *env) writeHistory(res *workspace.HistoryResult) {
 	writeEffects(e.stdout, &res.Changes)
+	for _, p := range res.Merged {
+		fmt.Fprintf(e.stdout, "merged %s: later work stays in it\n", printable(p))
+	}
+	e.note("%d restored, %d merged, 0 refused", len(res.Restored), len(res.Merged))
 	switch {
 	case res.DryRun:
 		e.note("%d record(s) would be reverted", res.Undone)

@@ -111,6 +111,10 @@ func printError(w io.Writer, err error, asJSON bool) {
 		return
 	}
 	fmt.Fprintf(w, "winkfs: %s\n", printable(e.Message))
+	var told *toldConflicts
+	if errors.As(err, &told) {
+		e.Conflicts = nil
+	}
 	for _, c := range e.Conflicts {
 		fmt.Fprintf(w, "  %s: %s\n", printable(c.Path), printable(c.Reason))
 	}

@@ -22,10 +22,12 @@ type tx struct {
 	then  func() // run under t.mu once the changes are made: the node table follows
 }
 
-// edit is a node's upper state before and after.
+// edit is a node's upper state before and after. copied is the state between
+// the copy-up and the operation, where the record keeps it.
 type edit struct {
 	n             *node
 	before, after *journal.Node
+	copied        *journal.Node
 }
 
 // facts is what copy-up of a node's attributes needs from the lower.
@@ -106,7 +108,12 @@ func (x *tx) collect(fn func(*tx) error, list []facts) error {
 	changes := make([]journal.Change, 0, len(x.edits)+len(x.rec.Changes))
 	for i := range x.edits {
 		e := &x.edits[i]
-		changes = append(changes, journal.Change{Node: &journal.NodeChange{ID: e.n.id, Before: e.before, After: e.after}})
+		before := e.before
+		if e.copied != nil {
+			changes = append(changes, journal.Change{Node: &journal.NodeChange{ID: e.n.id, Before: before, After: e.copied}})
+			before = e.copied
+		}
+		changes = append(changes, journal.Change{Node: &journal.NodeChange{ID: e.n.id, Before: before, After: e.after}})
 	}
 	x.rec.Changes = append(changes, x.rec.Changes...)
 	return nil
@@ -171,7 +178,22 @@ func (x *tx) copyUp(fa *facts) {
 	e.after.Attr = lowerAttr(&fa.st)
 	e.after.Xattrs, e.after.Target = fa.xattrs, fa.target
 	fingerprint(&e.after.Origin, &fa.st)
+	if keepsCopied(x.rec.Op) {
+		c := *e.after
+		e.copied = &c
+	}
 	x.pin(fa.n)
+}
+
+// keepsCopied reports whether an operation may set attributes whose value
+// before is in no fingerprint. Its record says first what the copy-up made, so
+// that an undo knows.
+func keepsCopied(op journal.Op) bool {
+	switch op {
+	case journal.OpChown, journal.OpUtimens, journal.OpSetattr, journal.OpSetxattr, journal.OpRemovexattr:
+		return true
+	}
+	return false
 }
 
 func fingerprint(o *journal.Origin, st *lower.Stat) {

@@ -178,6 +178,38 @@ func (v *View) List(dir Item) ([]string, error) {
 	return names, nil
 }
 
+// LowerState returns the state that a lower node has right after its copy-up, as
+// the host has the file now; nil if the host has it no more. up is any state
+// of the node.
+func (v *View) LowerState(up *journal.Node) *journal.Node {
+	f := found{up: &journal.Node{Attr: up.Attr, Origin: up.Origin}, mode: up.Attr.Mode & unix.S_IFMT}
+	v.l.locate(&f)
+	st, err := f.lowerStat()
+	if err != nil || st.Ino != up.Origin.Ino {
+		return nil
+	}
+	n := &journal.Node{Own: true, Attr: lowerAttr(&st), Origin: up.Origin}
+	if f.mode == unix.S_IFLNK {
+		n.Target, err = f.low.Readlink()
+	} else {
+		n.Xattrs, err = lowerXattrs(f.low)
+	}
+	if err != nil {
+		return nil
+	}
+	return n
+}
+
+// ByID returns the file of that number, which must have upper state, under the
+// path that the caller knows; ErrNotExist if it has none.
+func (v *View) ByID(id journal.NodeID, path string) (Item, error) {
+	f, ok := v.l.byID(id)
+	if !ok {
+		return Item{}, ErrNotExist
+	}
+	return v.item(path, f)
+}
+
 // changedNames returns the names that the upper says something about.
 func (v *View) changedNames(id journal.NodeID) map[string]journal.Entry {
 	return v.l.state.Entries[id]

@@ -40,6 +40,16 @@ func (c *Client) Checkpoint(ctx context.Context, req *workspace.CheckpointReques
 	return ask[workspace.CheckpointResult](ctx, c, "checkpoint", req)
 }
 
+// Begin asks for a group of commands to be opened.
+func (c *Client) Begin(ctx context.Context, req *workspace.BeginRequest) (*workspace.GroupResult, error) {
+	return ask[workspace.GroupResult](ctx, c, "begin", req)
+}
+
+// End asks for the open group to be closed.
+func (c *Client) End(ctx context.Context, req *workspace.EndRequest) (*workspace.GroupResult, error) {
+	return ask[workspace.GroupResult](ctx, c, "end", req)
+}
+
 // Discard asks for changes to be dropped.
 func (c *Client) Discard(ctx context.Context, req *workspace.DiscardRequest) (*workspace.HistoryResult, error) {
 	return ask[workspace.HistoryResult](ctx, c, "discard", req)

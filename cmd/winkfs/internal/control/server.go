@@ -35,6 +35,8 @@ func NewServer(ops workspace.Operations, log *slog.Logger) *Server {
 	mux.HandleFunc("POST /v1/redo", call(s, ops.Redo))
 	mux.HandleFunc("POST /v1/rollback", call(s, ops.Rollback))
 	mux.HandleFunc("POST /v1/checkpoint", call(s, ops.Checkpoint))
+	mux.HandleFunc("POST /v1/begin", call(s, ops.Begin))
+	mux.HandleFunc("POST /v1/end", call(s, ops.End))
 	mux.HandleFunc("POST /v1/discard", call(s, ops.Discard))
 	mux.HandleFunc("POST /v1/apply", call(s, ops.Apply))
 	mux.HandleFunc("POST /v1/fork", call(s, ops.Fork))
