@@ -111,10 +111,19 @@ func (w *Workspace) toUndo(t target, paths pathSet, name string) ([]*journal.Rec
 	if err := h.upTo(all[0].Seq); err != nil {
 		return nil, err
 	}
-	last := all[len(all)-1].Seq
-	recs := slices.DeleteFunc(all, func(r *journal.Record) bool { return h.known(r.Seq) != 0 })
+	// What took back a record and is undone with it counts for nothing: the two
+	// cancel out.
+	among := map[journal.Seq]bool{}
+	for _, r := range all {
+		among[r.Seq] = true
+	}
+	last := h.known(all[len(all)-1].Seq)
+	recs := slices.DeleteFunc(all, func(r *journal.Record) bool {
+		by := h.known(r.Seq)
+		return by != 0 && !among[by]
+	})
 	if len(recs) == 0 {
-		return nil, Fail(CodeNothing, "undo %s: record %d undid it already", name, h.known(last)).Hinted("`winkfs redo` takes the last undo back")
+		return nil, Fail(CodeNothing, "undo %s: record %d undid it already", name, last).Hinted("`winkfs redo` takes the last undo back")
 	}
 	return recs, nil
 }
