@@ -188,8 +188,11 @@ func (w *Workspace) earlierMerges(f *forkStore) ([]*mergeNote, error) {
 	if err != nil || len(seqs) == 0 {
 		return nil, err
 	}
-	undone, err := w.undone()
+	undone, err := w.revertedRecords()
 	if err != nil {
+		return nil, err
+	}
+	if err := undone.upTo(seqs[0]); err != nil {
 		return nil, err
 	}
 	var out []*mergeNote
@@ -199,7 +202,7 @@ func (w *Workspace) earlierMerges(f *forkStore) ([]*mergeNote, error) {
 			return nil, err
 		}
 		note := &mergeNote{}
-		if rec.Note == nil || json.Unmarshal([]byte(rec.Note.Text), note) != nil || note.Workspace != f.cfg.ID || undone.by[seq] != 0 {
+		if rec.Note == nil || json.Unmarshal([]byte(rec.Note.Text), note) != nil || note.Workspace != f.cfg.ID || undone.known(seq) != 0 {
 			continue
 		}
 		out = append(out, note)

@@ -74,6 +74,7 @@ type Workspace struct {
 	runtime  Runtime                   // protected by mu
 	nextExec journal.ExecID            // protected by mu
 	running  map[*runningExec]struct{} // protected by mu
+	pasts    []*pastMount              // protected by mu
 	ended    bool                      // protected by mu; no command may start any more
 	closed   bool                      // protected by mu
 }
@@ -211,6 +212,7 @@ func (w *Workspace) Close() error {
 	}
 	w.closed = true
 	w.mu.Unlock()
+	w.endPasts()
 	var errs []error
 	if w.watcher != nil {
 		errs = append(errs, w.watcher.Close())

@@ -29,6 +29,7 @@ type Operations interface {
 	Merge(ctx context.Context, req *MergeRequest) (*MergeResult, error)
 	Exec(ctx context.Context, req *ExecRequest, io *Streams) (*ExecResult, error)
 	GC(ctx context.Context, req *GCRequest, fn func(*GCProgress) error) (*GCResult, error)
+	MountAt(ctx context.Context, req *MountAtRequest) (*MountAtResult, error)
 	Unmount(ctx context.Context, req *UnmountRequest) (*UnmountResult, error)
 }
 
@@ -57,6 +58,8 @@ type Status struct {
 	// Parent is the workspace that this one is a fork of, Forks are its own.
 	Parent *Parent    `json:"parent,omitempty"`
 	Forks  []ForkInfo `json:"forks"`
+	// Past are the mounts of past states that the daemon serves, too.
+	Past []PastInfo `json:"past"`
 }
 
 // ChangeCounts counts changed paths against the base.
@@ -336,6 +339,27 @@ type CloneResult struct {
 	StateDir string   `json:"state_dir"`
 	Sources  []Source `json:"sources"`
 	Parent   *Parent  `json:"parent"` // null for a clone without changes
+}
+
+// MountAtRequest asks for a past state to be mounted, read-only.
+type MountAtRequest struct {
+	Point      string `json:"point"`
+	Mountpoint string `json:"mountpoint"` // without symbolic links, see Mountpoint
+	AllowOther bool   `json:"allow_other,omitempty"`
+}
+
+// MountAtResult is the document winkfs.mount-at/v1.
+type MountAtResult struct {
+	Schema     string `json:"schema"`
+	ID         string `json:"id"`
+	Mountpoint string `json:"mountpoint"`
+	Point      uint64 `json:"point"`
+}
+
+// PastInfo is one mount of a past state.
+type PastInfo struct {
+	Mountpoint string `json:"mountpoint"`
+	Point      uint64 `json:"point"`
 }
 
 // UnmountRequest asks the daemon to unmount and end.

@@ -16,7 +16,7 @@ func (w *Workspace) Status(context.Context) (*Status, error) {
 	}
 	st := &Status{
 		Schema: "winkfs.status/v1", ID: w.entry.ID, Name: w.cfg.Name, Workdir: w.cfg.Exec.Workdir, Sources: w.cfg.Sources,
-		First: uint64(w.store.First()), Head: uint64(w.store.Head()), Changes: counts, Isolation: "ns", Degraded: []string{},
+		First: uint64(w.store.First()), Head: uint64(w.store.Head()), Changes: counts, Isolation: "ns", Degraded: []string{}, Past: w.pastInfo(),
 		Policy: Policy{Symlinks: "allow", Audit: "changes", Exec: w.cfg.Exec},
 	}
 	st.Parent, st.Forks = w.cfg.Parent, w.forks()

@@ -15,7 +15,7 @@ import (
 )
 
 type daemonOptions struct {
-	id, mountpoint                       string
+	id, mountpoint, at                   string
 	private, readOnly, allowOther, ready bool
 	noSuid, noDev, noExec, noWalk        bool
 }
@@ -28,6 +28,7 @@ func newDaemonCommand(e *env) *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "id", Required: true, Destination: &o.id},
 			&cli.StringFlag{Name: "mountpoint", Required: true, Destination: &o.mountpoint},
+			&cli.StringFlag{Name: "at", Destination: &o.at},
 			&cli.BoolFlag{Name: "private", Destination: &o.private},
 			&cli.BoolFlag{Name: "read-only", Destination: &o.readOnly},
 			&cli.BoolFlag{Name: "allow-other", Destination: &o.allowOther},
@@ -58,7 +59,7 @@ func runDaemon(ctx context.Context, e *env, o daemonOptions) error {
 		return err
 	}
 	return e.serve(ctx, daemonSpec{
-		entry: entry, mountpoint: o.mountpoint, private: o.private, readOnly: o.readOnly, allowOther: o.allowOther,
+		entry: entry, at: o.at, mountpoint: o.mountpoint, private: o.private, readOnly: o.readOnly, allowOther: o.allowOther,
 		noSuid: o.noSuid, noDev: o.noDev, noExec: o.noExec, noWalk: o.noWalk,
 	}, f)
 }
@@ -68,6 +69,9 @@ func runDaemon(ctx context.Context, e *env, o daemonOptions) error {
 // it isn't.
 func (e *env) serve(ctx context.Context, d daemonSpec, f *os.File) error {
 	log := slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: logLevel(e.getenv("WINKFS_LOG"))}))
+	if d.at != "" {
+		return e.servePast(ctx, d, log, f)
+	}
 	ws, srv, err := e.startServing(d, log)
 	tellReady(f, err)
 	if err != nil {

@@ -45,7 +45,7 @@ func newMountCommand(e *env) *cli.Command {
 			&cli.StringSliceFlag{Name: "mount", Usage: "a source: `host=DIR`,at=PLACE,mode=rw|ro", Destination: &mounts},
 			&cli.BoolFlag{Name: "ephemeral", Usage: "remove the workspace when it is unmounted", Destination: &o.ephemeral},
 			&cli.BoolFlag{Name: "foreground", Aliases: []string{"f"}, Usage: "serve in this process", Destination: &o.foreground},
-			&cli.StringFlag{Name: "at", Usage: "mount the state at `POINT`, read-only", Destination: &o.at},
+			&cli.StringFlag{Name: "at", Usage: "mount the state at `POINT` read-only, beside the live mount: a number, exec:N, group:N, a checkpoint or a time", Destination: &o.at},
 			&cli.StringSliceFlag{Name: "options", Aliases: []string{"o"}, Usage: "options as mount(8) gives them: ro, nosuid, nodev, noexec, allow_other, config=, name=, profile=default|posix-full (root only), lowerdir=A[:B...], upperdir=STATE", Destination: &options},
 			&cli.BoolFlag{Name: "mount8", Hidden: true, Destination: &o.mount8},
 			&cli.BoolFlag{Name: "fake", Hidden: true, Destination: &o.fake},
@@ -62,8 +62,7 @@ func runMount(ctx context.Context, e *env, o mountOptions, args []string) error 
 		return err
 	}
 	if o.at != "" {
-		return workspace.Fail(workspace.CodeUsage, "mount --at is not supported yet").
-			Hinted("`winkfs diff %s` shows what changed since, `winkfs rollback` returns there and `winkfs redo` comes back", o.at)
+		return runMountAt(ctx, e, o, args)
 	}
 	source, mountpoint, err := o.places(args)
 	if err != nil {

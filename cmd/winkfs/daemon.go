@@ -29,6 +29,7 @@ type daemonSpec struct {
 	private    bool // in a mount namespace of its own
 	userNS     bool // and a user namespace of its own
 	readOnly   bool
+	at         string // the point to mount instead of the live state, "" = none
 	allowOther bool
 	// As in mount(8).
 	noSuid, noDev, noExec bool
@@ -50,6 +51,9 @@ func (d *daemonSpec) args(root string) []string {
 		if on {
 			args = append(args, flag)
 		}
+	}
+	if d.at != "" {
+		args = append(args, "--at", d.at)
 	}
 	return args
 }

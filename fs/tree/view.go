@@ -62,6 +62,16 @@ func (t *Tree) Base() (*View, error) {
 
 // At returns the view of the tree at a point.
 func (t *Tree) At(point journal.Seq) (*View, error) {
+	s, err := t.StateAt(point)
+	if err != nil {
+		return nil, err
+	}
+	return NewView(s, t.lower, t.sources, t.store), nil
+}
+
+// StateAt returns the upper state at a point, which is the caller's. It costs
+// a copy of the state and the reading of what was recorded since.
+func (t *Tree) StateAt(point journal.Seq) (*journal.State, error) {
 	s := t.clone()
 	if point > s.Seq {
 		return nil, fmt.Errorf("point %d lies behind the last record %d", point, s.Seq)
@@ -78,7 +88,7 @@ func (t *Tree) At(point journal.Seq) (*View, error) {
 		s.ApplyChange(&changes[i])
 	}
 	s.Seq = point
-	return NewView(s, t.lower, t.sources, t.store), nil
+	return s, nil
 }
 
 func collect(store *journal.Store, from, to journal.Seq) ([]*journal.Record, error) {

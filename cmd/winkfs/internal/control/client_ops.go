@@ -70,6 +70,11 @@ func (c *Client) Merge(ctx context.Context, req *workspace.MergeRequest) (*works
 	return ask[workspace.MergeResult](ctx, c, "merge", req)
 }
 
+// MountAt asks for a past state to be mounted.
+func (c *Client) MountAt(ctx context.Context, req *workspace.MountAtRequest) (*workspace.MountAtResult, error) {
+	return ask[workspace.MountAtResult](ctx, c, "mount-at", req)
+}
+
 // Unmount asks the daemon to end.
 func (c *Client) Unmount(ctx context.Context, req *workspace.UnmountRequest) (*workspace.UnmountResult, error) {
 	return ask[workspace.UnmountResult](ctx, c, "unmount", req)

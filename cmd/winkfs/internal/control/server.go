@@ -41,6 +41,7 @@ func NewServer(ops workspace.Operations, log *slog.Logger) *Server {
 	mux.HandleFunc("POST /v1/apply", call(s, ops.Apply))
 	mux.HandleFunc("POST /v1/fork", call(s, ops.Fork))
 	mux.HandleFunc("POST /v1/merge", call(s, ops.Merge))
+	mux.HandleFunc("POST /v1/mount-at", call(s, ops.MountAt))
 	mux.HandleFunc("POST /v1/unmount", call(s, ops.Unmount))
 	mux.HandleFunc("POST /v1/log", stream(s, s.serveLog))
 	mux.HandleFunc("POST /v1/diff", stream(s, ops.Diff))
