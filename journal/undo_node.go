@@ -17,7 +17,10 @@ var fieldNames = []string{"mode", "uid", "gid", "nlink", "rdev", "size", "atime"
 // soft returns the fields of a node that never conflict. The mtime of a file
 // whose bytes the subset changed stands for the bytes, too.
 func (u *undo) soft(id NodeID, cs []*NodeChange, now *Node) uint64 {
-	last := cs[len(cs)-1].After
+	var last *Node
+	if len(cs) > 0 {
+		last = cs[len(cs)-1].After
+	}
 	switch {
 	case isDir(now), !u.wrote(id, cs):
 		return fieldsTimes

@@ -44,7 +44,7 @@ func (w *Workspace) compare(req *DiffRequest) (*comparison, error) {
 		return nil, fmt.Errorf("compare: %w", err)
 	}
 	d := &comparison{from: from.Seq(), to: to.Seq(), changed: newPathSet(req.Paths).only(changed)}
-	if req.Exec != 0 || req.Seq != 0 {
+	if req.Exec != 0 || len(req.Seqs) > 0 {
 		t, err := w.touchedBy(req)
 		if err != nil {
 			return nil, err

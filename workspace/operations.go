@@ -17,6 +17,8 @@ type Operations interface {
 	Log(ctx context.Context, req *LogRequest, fn func(*LogEntry) error) error
 	Show(ctx context.Context, req *ShowRequest) (*ShowResult, error)
 	Diff(ctx context.Context, req *DiffRequest, w io.Writer) (*DiffSummary, error)
+	File(ctx context.Context, req *FileRequest, w io.Writer) (*FileInfo, error)
+	Blame(ctx context.Context, req *BlameRequest) (*BlameResult, error)
 	Undo(ctx context.Context, req *UndoRequest) (*HistoryResult, error)
 	Redo(ctx context.Context, req *RedoRequest) (*HistoryResult, error)
 	Rollback(ctx context.Context, req *RollbackRequest) (*HistoryResult, error)
@@ -108,7 +110,7 @@ type LogEntry struct {
 	Exit    *int     `json:"exit_code,omitempty"`
 }
 
-// ShowRequest names a record ("42") or a command ("exec:3").
+// ShowRequest names a record ("42"), a command ("exec:3") or a group ("group:1").
 type ShowRequest struct {
 	What string `json:"what"`
 }
@@ -119,6 +121,8 @@ type ShowResult struct {
 	Schema  string           `json:"schema"`
 	Record  *LogEntry        `json:"record,omitempty"`
 	Exec    *ExecInfo        `json:"exec,omitempty"`
+	Group   *GroupInfo       `json:"group,omitempty"`
+	Seqs    []uint64         `json:"seqs,omitempty"` // records of the group
 	From    uint64           `json:"from"`
 	To      uint64           `json:"to"`
 	Entries []diffview.Entry `json:"entries"`
@@ -154,13 +158,54 @@ type DiffRequest struct {
 	To     string   `json:"to,omitempty"`
 	Paths  PathList `json:"paths,omitempty"`
 	Exec   uint64   `json:"exec,omitempty"` // only what this command's records touched
-	Seq    uint64   `json:"seq,omitempty"`  // only what this record touched
+	Seqs   []uint64 `json:"seqs,omitempty"` // only what these records touched
 	Format string   `json:"format"`
 	Binary bool     `json:"binary,omitempty"`
 	Colour bool     `json:"colour,omitempty"`
 	// Escape says that the text goes to a terminal: control characters in
 	// names and contents are shown escaped.
 	Escape bool `json:"escape,omitempty"`
+}
+
+// FileRequest names a file at a point, "" = the present.
+type FileRequest struct {
+	Point string `json:"point,omitempty"`
+	Path  string `json:"path"`
+}
+
+// FileInfo is what there is to say of a file at a point.
+type FileInfo struct {
+	Path  string `json:"path"`
+	Point uint64 `json:"point"`
+	Mode  string `json:"mode"` // as in git, with all bits
+	Size  uint64 `json:"size"`
+	Mtime Time   `json:"mtime"`
+}
+
+// BlameRequest names a text file.
+type BlameRequest struct {
+	Path string `json:"path"`
+}
+
+// BlameResult is the document winkfs.blame/v1.
+type BlameResult struct {
+	Schema string      `json:"schema"`
+	Path   string      `json:"path"`
+	Lines  []BlameLine `json:"lines"`
+}
+
+// BlameLine is one line of a file and who last wrote it.
+type BlameLine struct {
+	Line uint64 `json:"line"` // from 1
+	// Base says that the line is the source's own.
+	Base    bool     `json:"base,omitempty"`
+	Exec    uint64   `json:"exec,omitempty"` // 0 = a process outside any command, or the base
+	Command []string `json:"command,omitempty"`
+	Seq     uint64   `json:"seq,omitempty"` // the newest record of the writing
+	Comm    string   `json:"comm,omitempty"`
+	Time    Time     `json:"time"`
+	Text    string   `json:"text"`            // without the line's end
+	Bytes   []byte   `json:"bytes,omitempty"` // the same, of a line that is not UTF-8
 }
 
 // DiffSummary counts what a diff showed.

@@ -49,7 +49,7 @@ func parsePoint(s string, now time.Time) (point, error) {
 		}
 		return point{kind: pointExec, exec: journal.ExecID(n)}, nil
 	}
-	if name, ok := strings.CutPrefix(s, "group:"); ok && name != "" {
+	if name, ok := strings.CutPrefix(s, "group:"); ok && name != "" && !strings.Contains(name, ":") {
 		return point{kind: pointGroup, name: name}, nil
 	}
 	for _, layout := range timeLayouts {

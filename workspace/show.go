@@ -19,12 +19,18 @@ func (w *Workspace) Show(ctx context.Context, req *ShowRequest) (*ShowResult, er
 	}
 	res := &ShowResult{Schema: "winkfs.show/v1"}
 	diff := &DiffRequest{Format: FormatJSON}
-	if target.exec != 0 {
+	switch {
+	case target.exec != 0:
 		err = w.showExec(res, target.exec)
 		diff.Exec = uint64(target.exec)
-	} else {
+	case target.group != "":
+		err = w.showGroup(res, target.group)
+		diff.Seqs = res.Seqs
+	case target.from != "":
+		return nil, Fail(CodeUsage, "show %s: that is what `winkfs diff %s` does", req.What, req.What)
+	default:
 		err = w.showRecord(res, target.seq)
-		diff.Seq = uint64(target.seq)
+		diff.Seqs = []uint64{uint64(target.seq)}
 	}
 	if err != nil {
 		return nil, err
@@ -32,6 +38,25 @@ func (w *Workspace) Show(ctx context.Context, req *ShowRequest) (*ShowResult, er
 	diff.From, diff.To = strconv.FormatUint(res.From, 10), strconv.FormatUint(res.To, 10)
 	res.Entries, err = w.entries(ctx, diff)
 	return res, err
+}
+
+func (w *Workspace) showGroup(res *ShowResult, name string) error {
+	g, err := w.group(name)
+	if err != nil {
+		return err
+	}
+	recs, err := w.groupRecords(g)
+	if err != nil {
+		return err
+	}
+	res.Group, res.From, res.To, res.Seqs = g.info(), uint64(g.begin), uint64(g.begin), []uint64{}
+	for _, r := range recs {
+		if len(r.Changes) > 0 {
+			res.Seqs = append(res.Seqs, uint64(r.Seq))
+			res.To = uint64(r.Seq)
+		}
+	}
+	return nil
 }
 
 func (w *Workspace) showRecord(res *ShowResult, seq journal.Seq) error {

@@ -64,9 +64,12 @@ type entryKey struct {
 // touchedBy gathers what the records of a request's command or record touched.
 func (w *Workspace) touchedBy(req *DiffRequest) (*touched, error) {
 	t := &touched{nodes: map[journal.NodeID]bool{}, names: map[entryKey]bool{}}
-	if req.Seq != 0 {
-		err := w.store.Records(journal.Seq(req.Seq), journal.Seq(req.Seq), t.add)
-		return t, err
+	if len(req.Seqs) > 0 {
+		seqs := make([]journal.Seq, len(req.Seqs))
+		for i, s := range req.Seqs {
+			seqs[i] = journal.Seq(s)
+		}
+		return t, w.store.Pick(seqs, t.add)
 	}
 	recs, err := w.recordsOf(journal.ExecID(req.Exec))
 	for _, r := range recs {
@@ -112,15 +115,16 @@ func (t *touched) only(changed []tree.Changed) []tree.Changed {
 
 // recordsOf returns the records of a command's processes, oldest first.
 func (w *Workspace) recordsOf(id journal.ExecID) ([]*journal.Record, error) {
-	x, err := w.exec(id)
+	if _, err := w.exec(id); err != nil {
+		return nil, err
+	}
+	seqs, err := w.store.SeqsOfExec(id)
 	if err != nil {
 		return nil, err
 	}
-	var recs []*journal.Record
-	err = w.store.Records(x.First, w.store.Head(), func(r *journal.Record) error {
-		if r.Actor.Exec == id {
-			recs = append(recs, r)
-		}
+	recs := make([]*journal.Record, 0, len(seqs))
+	err = w.store.Pick(seqs, func(r *journal.Record) error {
+		recs = append(recs, r)
 		return nil
 	})
 	return recs, err

@@ -95,7 +95,7 @@ func arguments(ctx context.Context, e *env, command, ref string) []string {
 		return workspaceNames(e)
 	case "completion":
 		return []string{"bash", "zsh", "fish"}
-	case "rollback", "diff", "checkpoint":
+	case "rollback", "diff", "checkpoint", "undo", "show":
 		return checkpointNames(ctx, e, ref)
 	}
 	return nil

@@ -63,6 +63,9 @@ func writeStatus(w io.Writer, st *workspace.Status) {
 	} else {
 		fmt.Fprintln(w, "mounted    no")
 	}
+	for _, p := range st.Past {
+		fmt.Fprintf(w, "past       record %d at %s\n", p.Point, printable(p.Mountpoint))
+	}
 	for _, s := range st.Sources {
 		fmt.Fprintf(w, "source     %s at %s (%s)\n", printable(s.Host), printable(s.At), s.Mode)
 	}

@@ -31,6 +31,13 @@ func newUmountCommand(e *env) *cli.Command {
 }
 
 func runUmount(ctx context.Context, e *env, o umountOptions) error {
+	if o.workspace != "" && workspace.IsPastMount(o.workspace) {
+		res, err := workspace.UnmountPast(o.workspace, o.lazy)
+		if err != nil {
+			return err
+		}
+		return e.unmounted(res)
+	}
 	entry, err := e.find(o.workspace)
 	if err != nil {
 		return err
@@ -47,6 +54,10 @@ func runUmount(ctx context.Context, e *env, o umountOptions) error {
 	if err != nil {
 		return err
 	}
+	return e.unmounted(res)
+}
+
+func (e *env) unmounted(res *workspace.UnmountResult) error {
 	if len(res.Holders) > 0 {
 		return busyError(res)
 	}

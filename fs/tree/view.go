@@ -109,6 +109,15 @@ func (v *View) Seq() journal.Seq { return v.l.state.Seq }
 // Node returns the upper state of a node, nil if it has none.
 func (v *View) Node(id journal.NodeID) *journal.Node { return v.l.state.Nodes[id] }
 
+// Content returns a copy of what the upper says of a file's bytes, nil if it
+// says nothing.
+func (v *View) Content(id journal.NodeID) *journal.Content {
+	if c := v.l.state.Contents[id]; c != nil {
+		return c.Clone()
+	}
+	return nil
+}
+
 // Root returns the root directory.
 func (v *View) Root() (Item, error) { return v.item("", v.l.rootFound()) }
 

@@ -126,6 +126,24 @@ func (c *Client) GC(ctx context.Context, req *workspace.GCRequest, fn func(*work
 	}
 }
 
+// File copies a file at a point to w.
+func (c *Client) File(ctx context.Context, req *workspace.FileRequest, w io.Writer) (*workspace.FileInfo, error) {
+	resp, err := c.post(ctx, "file", req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(w, resp.Body); err != nil {
+		return nil, fmt.Errorf("copy file: %w", err)
+	}
+	return finish[workspace.FileInfo]("file", resp)
+}
+
+// Blame asks who wrote the lines of a file.
+func (c *Client) Blame(ctx context.Context, req *workspace.BlameRequest) (*workspace.BlameResult, error) {
+	return ask[workspace.BlameResult](ctx, c, "blame", req)
+}
+
 // Diff copies the difference to w.
 func (c *Client) Diff(ctx context.Context, req *workspace.DiffRequest, w io.Writer) (*workspace.DiffSummary, error) {
 	resp, err := c.post(ctx, "diff", req)

@@ -46,6 +46,8 @@ func NewServer(ops workspace.Operations, log *slog.Logger) *Server {
 	mux.HandleFunc("POST /v1/log", stream(s, s.serveLog))
 	mux.HandleFunc("POST /v1/diff", stream(s, ops.Diff))
 	mux.HandleFunc("POST /v1/gc", stream(s, s.serveGC))
+	mux.HandleFunc("POST /v1/file", stream(s, ops.File))
+	mux.HandleFunc("POST /v1/blame", call(s, ops.Blame))
 	mux.HandleFunc("POST /v1/exec", s.serveExec)
 	s.http = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 	return s
