@@ -51,25 +51,47 @@ func (w *Workspace) records(from, to journal.Seq) ([]*journal.Record, error) {
 	return recs, err
 }
 
-// commitAt makes a change of history that was worked out at head. It fails with
-// errMoved when the workspace went on since.
-func (w *Workspace) commitAt(head journal.Seq, needs []journal.NodeID, rec *journal.Record) (journal.Seq, error) {
-	return w.tree.Commit(needs, func(s *journal.State) (*journal.Record, error) {
-		if s.Seq != head {
-			return nil, errMoved
-		}
-		return rec, nil
-	})
+// change is a change of history that was worked out at some record.
+type change struct {
+	head          journal.Seq
+	rec           *journal.Record
+	needs         []journal.NodeID
+	before, after *tree.View
+	changed       []tree.Changed // from before to after
 }
 
-// finish fills in what a change of history did, and makes it durable.
+// make carries a change of history out, makes it durable and shows it to those
+// who watch the mount; a dry run only says what it would do. It fails with
+// errMoved when the workspace went on since.
+func (w *Workspace) make(c *change, res *HistoryResult) error {
+	res.fill(c.changed)
+	if res.DryRun {
+		return nil
+	}
+	show := w.prepareReplay(c.changed, c.before, c.after)
+	seq, err := w.tree.CommitReplayed(c.needs, show.names(), func(s *journal.State) (*journal.Record, error) {
+		if s.Seq != c.head {
+			return nil, errMoved
+		}
+		return c.rec, nil
+	})
+	if err == nil {
+		res.Seq = uint64(seq)
+		err = w.store.Sync()
+		w.flush()
+	}
+	show.run(w, res.Seq != 0)
+	w.touchRuntime()
+	return err
+}
+
+// finish fills in what a change that was made did, and makes it durable.
 func (w *Workspace) finish(res *HistoryResult, before, after *tree.View) error {
 	changed, err := tree.Changes(before, after)
 	if err != nil {
 		return fmt.Errorf("compare: %w", err)
 	}
-	res.fill(changed)
-	if res.DryRun {
+	if res.fill(changed); res.DryRun {
 		return nil
 	}
 	w.flush()

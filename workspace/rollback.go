@@ -61,15 +61,12 @@ func (w *Workspace) revertAll(op journal.Op, point journal.Seq, res *HistoryResu
 		return err
 	}
 	res.Undone = withChanges(recs)
-	if !res.DryRun {
-		rec := &journal.Record{Op: op, Actor: w.person(), Note: &journal.Note{Point: point}, Changes: journal.Invert(recs)}
-		seq, err := w.commitAt(head, tree.NodesOf(recs), rec)
-		if err != nil {
-			return err
-		}
-		res.Seq = uint64(seq)
+	rec := &journal.Record{Op: op, Actor: w.person(), Note: &journal.Note{Point: point}, Changes: journal.Invert(recs)}
+	c := &change{head: head, rec: rec, needs: tree.NodesOf(recs), before: now, after: then}
+	if c.changed, err = tree.Changes(now, then); err != nil {
+		return fmt.Errorf("compare: %w", err)
 	}
-	return w.finish(res, now, then)
+	return w.make(c, res)
 }
 
 // viewAt returns the view of a point. The one before all changes is known even
@@ -105,23 +102,25 @@ func (w *Workspace) revertPaths(op journal.Op, point journal.Seq, paths pathSet,
 		return err
 	}
 	res.Undone = len(changed)
-	res.fill(inverted(changed))
-	if res.DryRun {
-		return nil
-	}
 	text, err := json.Marshal(map[string]any{"paths": paths})
 	if err != nil {
 		return fmt.Errorf("encode paths: %w", err)
 	}
 	rec := &journal.Record{Op: op, Actor: w.person(), Note: &journal.Note{Point: point, Text: string(text)}, Changes: changes}
-	seq, err := w.commitAt(now.Seq(), changedIDs(changed), rec)
+	needs := changedIDs(changed)
+	after, err := w.cloneState(needs)
 	if err != nil {
 		return err
 	}
-	res.Seq = uint64(seq)
-	w.flush()
-	w.touchRuntime()
-	return w.store.Sync()
+	if after.Seq != now.Seq() {
+		return errMoved
+	}
+	for i := range changes {
+		after.ApplyChange(&changes[i])
+	}
+	return w.make(&change{
+		head: now.Seq(), rec: rec, needs: needs, before: now, after: w.viewOf(after), changed: inverted(changed),
+	}, res)
 }
 
 // moves refuses to return one end of a move without the other.

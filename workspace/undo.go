@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/winkfs/winkfs/fs/tree"
 	"github.com/winkfs/winkfs/journal"
@@ -69,17 +70,14 @@ func (w *Workspace) undo(op journal.Op, recs []*journal.Record, undone []journal
 	if err != nil {
 		return err
 	}
-	if !res.DryRun {
-		seq, err := w.commitAt(u.head, tree.NodesOf(recs), rec)
-		if err != nil {
-			return err
-		}
-		res.Seq = uint64(seq)
-	}
 	for i := range rec.Changes {
 		u.now.ApplyChange(&rec.Changes[i])
 	}
-	return w.finish(res, before, w.viewOf(u.now))
+	c := &change{head: u.head, rec: rec, needs: tree.NodesOf(recs), before: before, after: w.viewOf(u.now)}
+	if c.changed, err = tree.Changes(c.before, c.after); err != nil {
+		return fmt.Errorf("compare: %w", err)
+	}
+	return w.make(c, res)
 }
 
 // cloneState returns the state as it is, with the nodes that were dropped from

@@ -105,6 +105,11 @@ func (t *Tree) Ttl(id journal.NodeID) time.Duration {
 // Lookup returns the node that a name in a directory leads to and counts a
 // reference of the kernel's to it.
 func (t *Tree) Lookup(r *Request, parent journal.NodeID, name string) (Stat, error) {
+	if p := t.replaying(r); p != nil {
+		if st, ok, err := p.lookup(parent, name); ok {
+			return st, err
+		}
+	}
 	p, err := t.getDir(parent)
 	if err != nil {
 		return Stat{}, err

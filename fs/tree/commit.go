@@ -21,6 +21,12 @@ type Plan func(s *journal.State) (*journal.Record, error)
 // needs are nodes whose state the plan or its changes may refer to; those that
 // were dropped from memory because nobody had them are read back first.
 func (t *Tree) Commit(needs []journal.NodeID, plan Plan) (journal.Seq, error) {
+	return t.CommitReplayed(needs, nil, plan)
+}
+
+// CommitReplayed is Commit, but that the names that the replay knows are not
+// notified: the kernel learns of them when they are replayed, or at its end.
+func (t *Tree) CommitReplayed(needs []journal.NodeID, p *Replay, plan Plan) (journal.Seq, error) {
 	if t.readOnly {
 		return 0, ErrReadOnly
 	}
@@ -39,7 +45,7 @@ func (t *Tree) Commit(needs []journal.NodeID, plan Plan) (journal.Seq, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.state.Apply(rec)
-	t.follow(rec.Changes)
+	t.follow(rec.Changes, p)
 	return seq, nil
 }
 
@@ -174,7 +180,7 @@ func NodesOf(recs []*journal.Record) []journal.NodeID {
 // follow makes the node table and the kernel's caches agree with changes that
 // did not come from the kernel.
 // Preconditions: t.mu is held; the state has the changes.
-func (t *Tree) follow(changes []journal.Change) {
+func (t *Tree) follow(changes []journal.Change, p *Replay) {
 	for _, c := range changes {
 		switch {
 		case c.Node != nil:
@@ -182,7 +188,7 @@ func (t *Tree) follow(changes []journal.Change) {
 		case c.Content != nil:
 			t.notifier.Inode(c.Content.ID)
 		case c.Entry != nil:
-			t.followEntry(c.Entry)
+			t.followEntry(c.Entry, p)
 		}
 	}
 }
@@ -202,7 +208,7 @@ func (t *Tree) followNode(id journal.NodeID) {
 	t.notifier.Inode(id)
 }
 
-func (t *Tree) followEntry(e *journal.EntryChange) {
+func (t *Tree) followEntry(e *journal.EntryChange, r *Replay) {
 	p := t.nodes[e.Parent]
 	if p == nil {
 		return
@@ -214,5 +220,32 @@ func (t *Tree) followEntry(e *journal.EntryChange) {
 	if n := t.nodes[e.After.Node]; e.After.Kind == journal.EntryNode && n != nil {
 		t.setName(n, p, e.Name)
 	}
+	if r != nil {
+		if _, replayed := r.pending(e.Parent, e.Name); replayed {
+			t.notifier.Inode(e.Parent)
+			return
+		}
+	}
+	if t.samePlace(p, e) {
+		return
+	}
 	t.notifier.Entry(e.Parent, e.Name)
+}
+
+// samePlace reports whether an entry only begins or ceases to hold a lower file
+// in the place where it lies anyway. Whoever watches the file must not be told
+// that the name changed: the kernel takes that for the file's end.
+// Preconditions: t.mu is held.
+func (t *Tree) samePlace(p *node, e *journal.EntryChange) bool {
+	id := e.Before.Node
+	if e.Before.Kind == journal.EntryNone {
+		id = e.After.Node
+	}
+	one := e.Before.Kind == journal.EntryNone && e.After.Kind == journal.EntryNode ||
+		e.Before.Kind == journal.EntryNode && e.After.Kind == journal.EntryNone
+	n, dir := t.nodes[id], p.lowerDir()
+	if !one || n == nil || n.low.Dir == nil || dir == nil {
+		return false
+	}
+	return n.low.Dir.Source() == dir.Source() && originPath(n.low) == dir.PathOf(e.Name)
 }

@@ -46,6 +46,9 @@ func (t *Tree) Mknod(r *Request, parent journal.NodeID, name string, mode, rdev 
 }
 
 func (t *Tree) create(r *Request, op journal.Op, parent journal.NodeID, name string, up *journal.Node) (Stat, error) {
+	if p := t.replaying(r); p != nil {
+		return p.create(r, parent, name)
+	}
 	p, err := t.getDir(parent)
 	if err != nil {
 		return Stat{}, err

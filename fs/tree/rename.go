@@ -11,6 +11,9 @@ import (
 // Rename moves a name, with the flags of renameat2(2). RenameWhiteout is
 // refused: it would let a caller make whiteouts of its own.
 func (t *Tree) Rename(r *Request, oldParent journal.NodeID, oldName string, newParent journal.NodeID, newName string, flags uint32) error {
+	if p := t.replaying(r); p != nil {
+		return p.rename(oldParent, oldName, newParent, newName)
+	}
 	if flags&RenameWhiteout != 0 {
 		p, err := t.getDir(oldParent)
 		if err != nil {

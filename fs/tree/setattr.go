@@ -17,6 +17,9 @@ func (t *Tree) Setattr(r *Request, id journal.NodeID, a SetAttr) (Stat, error) {
 	if err != nil {
 		return Stat{}, err
 	}
+	if t.replaying(r) != nil {
+		return t.stat(n)
+	}
 	if a.Mask&SetSize != 0 {
 		if err := checkSize(n, a.Size); err != nil {
 			return Stat{}, err

@@ -150,6 +150,13 @@ func (f *found) upOwn() bool { return f.up != nil && f.up.Own }
 func (t *Tree) Getattr(r *Request, id journal.NodeID) (Stat, error) {
 	n, err := t.get(id)
 	if err != nil {
+		if p := t.replaying(r); p != nil {
+			if st, ok := p.stat(id); ok {
+				return st, nil
+			}
+		}
+	}
+	if err != nil {
 		return Stat{}, err
 	}
 	return t.stat(n)

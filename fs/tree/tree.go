@@ -3,6 +3,7 @@ package tree
 import (
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/winkfs/winkfs/fs/lower"
@@ -52,6 +53,7 @@ type Tree struct {
 	profile  Profile
 	lists    listCache
 	denied   refusals
+	replay   atomic.Pointer[Replay]
 
 	still sync.RWMutex // see Still
 

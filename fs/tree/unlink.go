@@ -21,6 +21,9 @@ func (t *Tree) Rmdir(r *Request, parent journal.NodeID, name string) error {
 }
 
 func (t *Tree) remove(r *Request, op journal.Op, parent journal.NodeID, name string) error {
+	if p := t.replaying(r); p != nil {
+		return p.remove(parent, name)
+	}
 	p, err := t.getDir(parent)
 	if err != nil {
 		return err
