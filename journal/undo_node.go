@@ -116,8 +116,8 @@ func owned(n *Node) bool { return n != nil && n.Own }
 // nodeMade takes back the creation or the copy-up of a node.
 func (u *undo) nodeMade(id NodeID, cs []*NodeChange, now *Node) {
 	last := cs[len(cs)-1].After
-	if now == nil {
-		return // gone already; the name that led to it says who removed it
+	if now == nil || now.Own && now.Attr.Nlink == 0 && last.Attr.Nlink > 0 {
+		return // gone already
 	}
 	if last.Origin.Source != 0 {
 		u.copyUp(id, cs, now)

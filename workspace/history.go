@@ -14,7 +14,7 @@ import (
 var errMoved = errors.New("the workspace changed meanwhile")
 
 // commitTries is how often a change of history is worked out afresh because a
-// busy workspace went on. The last try holds the workspace still.
+// busy workspace went on in a way that can't be made up for in the last moment.
 const commitTries = 10
 
 // attempt calls fn until it doesn't fail with errMoved.
@@ -58,6 +58,10 @@ type change struct {
 	needs         []journal.NodeID
 	before, after *tree.View
 	changed       []tree.Changed // from before to after
+	// again works the record's changes out afresh against the state that the
+	// workspace has come to meanwhile, or fails with errMoved. It is called
+	// under the tree's lock and must be quick.
+	again func(*journal.State) error
 }
 
 // make carries a change of history out, makes it durable and shows it to those
@@ -71,8 +75,11 @@ func (w *Workspace) make(c *change, res *HistoryResult) error {
 	show := w.prepareReplay(c.changed, c.before, c.after)
 	seq, err := w.tree.CommitReplayed(c.needs, show.names(), func(s *journal.State) (*journal.Record, error) {
 		if s.Seq != c.head {
-			return nil, errMoved
+			if err := c.again(s); err != nil {
+				return nil, err
+			}
 		}
+		c.rec.Changes = bury(c.rec.Changes)
 		return c.rec, nil
 	})
 	if err == nil {

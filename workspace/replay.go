@@ -28,6 +28,9 @@ const (
 	ReplayRename = "rename"
 	ReplayMake   = "make"
 	ReplayTouch  = "touch" // the bytes or attributes of a file differ
+	// ReplayStat has the kernel ask for a file's size, which a notification only
+	// has it forget: who has the file open to append goes on writing at the old end.
+	ReplayStat = "stat"
 )
 
 // ReplayOp is one system call to make in the mount. Paths are bytes.
@@ -53,17 +56,15 @@ type replay struct {
 	stop func()
 }
 
-// prepareReplay starts the helper if anybody watches what changed, before the
-// change is made. It returns nil if nobody does, or if there is no mount.
+// prepareReplay starts the helper if anybody watches what changed, or if files
+// get shorter, before the change is made. It returns nil if there is nothing to
+// do, or no mount.
 func (w *Workspace) prepareReplay(changed []tree.Changed, before, after *tree.View) *replay {
 	m, err := w.mount()
 	if err != nil || len(changed) == 0 {
 		return nil
 	}
 	seen := findWatchers(m.Dev())
-	if !seen.any() {
-		return nil
-	}
 	p := newReplayPlan(seen, before, after)
 	for _, c := range changed {
 		p.add(c)
@@ -207,7 +208,7 @@ func (p *replayPlan) add(c tree.Changed) {
 	case c.Old.Path != c.New.Path:
 		p.rename(c)
 	default:
-		p.touch(c.New)
+		p.touch(c)
 	}
 }
 
@@ -256,18 +257,22 @@ func (p *replayPlan) rename(c tree.Changed) {
 	p.ops = append(p.ops, ReplayOp{Op: ReplayRename, Path: []byte(c.Old.Path), To: []byte(c.New.Path)})
 }
 
-func (p *replayPlan) touch(it *tree.Item) {
-	if !p.seen.see(p.dir(1, it.Path), it.ID()) {
-		return
+func (p *replayPlan) touch(c tree.Changed) {
+	at := c.New.Stat.Attr
+	op := ReplayOp{Op: ReplayTouch, Path: []byte(c.New.Path), Mode: at.Mode, Size: at.Size}
+	if !p.seen.see(p.dir(1, c.New.Path), c.New.ID()) {
+		if !isRegular(at.Mode) || at.Size >= c.Old.Stat.Attr.Size {
+			return
+		}
+		op.Op = ReplayStat
 	}
-	at := it.Stat.Attr
-	p.ops = append(p.ops, ReplayOp{Op: ReplayTouch, Path: []byte(it.Path), Mode: at.Mode, Size: at.Size})
+	p.ops = append(p.ops, op)
 }
 
 // sorted returns the operations in an order in which each can be made: what
 // goes from the bottom up, what moves, what comes from the top down.
 func (p *replayPlan) sorted() []ReplayOp {
-	rank := map[string]int{ReplayRemove: 0, ReplayRename: 1, ReplayMake: 2, ReplayTouch: 3}
+	rank := map[string]int{ReplayRemove: 0, ReplayRename: 1, ReplayMake: 2, ReplayTouch: 3, ReplayStat: 3}
 	slices.SortStableFunc(p.ops, func(a, b ReplayOp) int {
 		if c := cmp.Compare(rank[a.Op], rank[b.Op]); c != 0 {
 			return c

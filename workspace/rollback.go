@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/winkfs/winkfs/fs/tree"
 	"github.com/winkfs/winkfs/journal"
@@ -66,7 +67,31 @@ func (w *Workspace) revertAll(op journal.Op, point journal.Seq, res *HistoryResu
 	if c.changed, err = tree.Changes(now, then); err != nil {
 		return fmt.Errorf("compare: %w", err)
 	}
+	c.again = func(s *journal.State) error {
+		since, err := w.records(head+1, s.Seq)
+		if err != nil {
+			return err
+		}
+		if buries(since) {
+			return errMoved
+		}
+		rec.Changes = journal.Invert(append(slices.Clone(recs), since...))
+		return nil
+	}
 	return w.make(c, res)
+}
+
+// buries reports whether one of the records took a file's last name, so that its
+// bytes may have been dropped from memory.
+func buries(recs []*journal.Record) bool {
+	for _, r := range recs {
+		for _, c := range r.Changes {
+			if c.Node != nil && (c.Node.After == nil || c.Node.After.Own && c.Node.After.Attr.Nlink == 0) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // viewAt returns the view of a point. The one before all changes is known even
@@ -120,6 +145,7 @@ func (w *Workspace) revertPaths(op journal.Op, point journal.Seq, paths pathSet,
 	}
 	return w.make(&change{
 		head: now.Seq(), rec: rec, needs: needs, before: now, after: w.viewOf(after), changed: inverted(changed),
+		again: func(*journal.State) error { return errMoved },
 	}, res)
 }
 

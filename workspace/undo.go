@@ -74,6 +74,13 @@ func (w *Workspace) undo(op journal.Op, recs []*journal.Record, undone []journal
 		u.now.ApplyChange(&rec.Changes[i])
 	}
 	c := &change{head: u.head, rec: rec, needs: tree.NodesOf(recs), before: before, after: w.viewOf(u.now)}
+	c.again = func(s *journal.State) error {
+		if err := u.again(s); err != nil {
+			return err
+		}
+		rec.Changes = u.changes
+		return nil
+	}
 	if c.changed, err = tree.Changes(c.before, c.after); err != nil {
 		return fmt.Errorf("compare: %w", err)
 	}

@@ -64,20 +64,52 @@ func (w *Workspace) planUndo(recs []*journal.Record) (*undoPlan, error) {
 	return u, nil
 }
 
+// again works the changes out against another state. Merges stand if nobody has
+// touched their files since.
+func (u *undoPlan) again(s *journal.State) error {
+	for id, m := range u.merged {
+		if s.Nodes[id] != m.was {
+			return errMoved
+		}
+	}
+	was, head := u.now, u.head
+	defer func() { u.now, u.head = was, head }()
+	u.now, u.head = s, s.Seq
+	var failed error
+	// The lower is not asked: the tree's lock is held.
+	o := journal.Undoing{Untouched: u.untouched(&failed)}
+	changes, conflicts := o.Set(s, u.withoutMerged())
+	if failed != nil {
+		return failed
+	}
+	if len(conflicts) > 0 {
+		return errMoved
+	}
+	u.changes = changes
+	u.addMerged()
+	return nil
+}
+
 // set is journal.UndoSet, told what the workspace knows.
 func (u *undoPlan) set(recs []*journal.Record) ([]journal.Change, []journal.Conflict, error) {
 	var failed error
 	view := u.w.viewOf(u.now)
 	o := journal.Undoing{
-		Lower: func(_ journal.NodeID, n *journal.Node) *journal.Node { return view.LowerState(n) },
-		Untouched: func(id journal.NodeID) bool {
-			r, err := u.later(journal.Conflict{Node: id, Len: wholeFile})
-			failed = errors.Join(failed, err)
-			return r == nil && err == nil
-		},
+		Lower:     func(_ journal.NodeID, n *journal.Node) *journal.Node { return view.LowerState(n) },
+		Untouched: u.untouched(&failed),
 	}
 	changes, conflicts := o.Set(u.now, recs)
 	return changes, conflicts, failed
+}
+
+// untouched returns what tells journal.Undoing that nobody else has changed a
+// file's bytes since.
+func (u *undoPlan) untouched(failed *error) func(journal.NodeID) bool {
+	return func(id journal.NodeID) bool {
+		r, err := u.later(journal.Conflict{Node: id, Len: wholeFile})
+		*failed = errors.Join(*failed, err)
+		return r == nil && err == nil
+	}
 }
 
 // alone reports whether nothing else was changed since the first of the
@@ -151,6 +183,7 @@ func levelBytes(c *journal.NodeChange) *journal.NodeChange {
 func (u *undoPlan) addMerged() {
 	for id, m := range u.merged {
 		cur := u.now.Nodes[id]
+		m.was = cur
 		i := slices.IndexFunc(u.changes, func(c journal.Change) bool { return c.Node != nil && c.Node.ID == id })
 		node := cur
 		if i >= 0 {

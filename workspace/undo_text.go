@@ -16,7 +16,8 @@ import (
 // mergedFile is a text with the undone lines taken out.
 type mergedFile struct {
 	text []byte
-	mode uint32 // permission bits to set; 0 = leave
+	mode uint32        // permission bits to set; 0 = leave
+	was  *journal.Node // the file's state that it was merged with
 	data []journal.DataRef
 }
 

@@ -75,8 +75,6 @@ func (w *watchers) mark(line, sdev string) {
 	}
 }
 
-func (w *watchers) any() bool { return w.all || len(w.nodes) > 0 }
-
 // see reports whether one of the nodes is watched.
 func (w *watchers) see(ids ...journal.NodeID) bool {
 	for _, id := range ids {

@@ -63,6 +63,9 @@ func replayOp(root int, op *workspace.ReplayOp) error {
 		return makeFile(dir, name, op)
 	case workspace.ReplayTouch:
 		return touchFile(dir, name, op)
+	case workspace.ReplayStat:
+		var st unix.Statx_t
+		return unix.Statx(dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_STATX_FORCE_SYNC, unix.STATX_BASIC_STATS, &st)
 	}
 	return fmt.Errorf("unknown operation %q", op.Op)
 }
