@@ -115,7 +115,12 @@ func (t *touched) only(changed []tree.Changed) []tree.Changed {
 
 // recordsOf returns the records of a command's processes, oldest first.
 func (w *Workspace) recordsOf(id journal.ExecID) ([]*journal.Record, error) {
-	if _, err := w.exec(id); err != nil {
+	x, err := w.exec(id)
+	if err != nil {
+		return nil, err
+	}
+	if x.First < w.store.First() {
+		_, err := w.record(x.First) // says that it was dropped
 		return nil, err
 	}
 	seqs, err := w.store.SeqsOfExec(id)
