@@ -37,17 +37,24 @@ func (w *Workspace) MountAt(_ context.Context, req *MountAtRequest) (*MountAtRes
 	if err := CheckMount(w.root(), w.cfg, req.Mountpoint); err != nil {
 		return nil, err
 	}
+	// History behind the point stays as long as the mount does.
+	release, err := w.store.Hold(point)
+	if err != nil {
+		return nil, err
+	}
 	t, err := w.past(point)
 	if err != nil {
+		release()
 		return nil, err
 	}
 	m, err := fusefs.Serve(fusefs.MountConfig{
 		Dir: req.Mountpoint, ID: fmt.Sprintf("%s@%d", w.entry.ID, point), ReadOnly: true, AllowOther: req.AllowOther,
 	}, t, w.log)
 	if err != nil {
+		release()
 		return nil, mountError(req.Mountpoint, err)
 	}
-	w.addPast(&pastMount{m, point})
+	w.addPast(&pastMount{m, point}, release)
 	return &MountAtResult{Schema: "winkfs.mount-at/v1", ID: w.entry.ID, Mountpoint: m.Dir(), Point: uint64(point)}, nil
 }
 
@@ -65,12 +72,13 @@ func (w *Workspace) past(point journal.Seq) (*tree.Tree, error) {
 }
 
 // addPast remembers a past mount as long as it lasts.
-func (w *Workspace) addPast(m *pastMount) {
+func (w *Workspace) addPast(m *pastMount, release func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pasts = append(w.pasts, m)
 	go func() {
 		m.Wait()
+		release()
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.pasts = slices.DeleteFunc(w.pasts, func(p *pastMount) bool { return p == m })
