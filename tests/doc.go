@@ -6,6 +6,7 @@
 //	posix/    system calls on a directory, ours and go-fuse's
 //	model/    random operations of several processes on two directories
 //	fsx/      random operations on one file and on bytes in memory
+//	stall/    operations that get stuck, and those that must not
 //	history/  points, rollback, undo and patches of random histories
 //	crash/    the daemon killed at its k-th write
 //	attack/   a sandboxed program that tries to get out

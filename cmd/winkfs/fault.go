@@ -4,14 +4,33 @@ import (
 	"os"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/winkfs/winkfs/journal"
 )
 
-// faults returns what kills the daemon at its k-th write to disk, for the crash
-// tests: k is WINKFS_CRASH_AT_WRITE. Without it, nil.
-func faults(e *env) func(string) {
-	k, err := strconv.ParseInt(e.getenv("WINKFS_CRASH_AT_WRITE"), 10, 64)
+// faults returns what the tests make of the daemon's writes to disk:
+// WINKFS_CRASH_AT_WRITE kills it at the k-th, WINKFS_STALL_SYNC holds up every
+// sync for as long as the file that it names is there. Without them, nil.
+func faults(e *env) func(kind string) {
+	crash, stall := crashAt(e.getenv("WINKFS_CRASH_AT_WRITE")), e.getenv("WINKFS_STALL_SYNC")
+	if stall == "" {
+		return crash
+	}
+	return func(kind string) {
+		if crash != nil {
+			crash(kind)
+		}
+		for kind == journal.KindFsync && unix.Access(stall, unix.F_OK) == nil {
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+}
+
+func crashAt(at string) func(string) {
+	k, err := strconv.ParseInt(at, 10, 64)
 	if err != nil || k <= 0 {
 		return nil
 	}

@@ -28,16 +28,21 @@ type buffer struct {
 	n int
 }
 
-// newBuffer maps memory that is there before the kernel copies into it (see
-// the package comment). Locking it in memory as well is best effort: an
+// newBuffer maps memory. With locked it is there before the kernel copies into
+// it (see the package comment); locking it in memory as well is best effort: an
 // ordinary user's limit may not allow it.
-func newBuffer() (*buffer, error) {
-	mem, err := unix.Mmap(-1, 0, bufferSize, unix.PROT_READ|unix.PROT_WRITE,
-		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
+func newBuffer(locked bool) (*buffer, error) {
+	flags := unix.MAP_PRIVATE | unix.MAP_ANONYMOUS
+	if locked {
+		flags |= unix.MAP_POPULATE
+	}
+	mem, err := unix.Mmap(-1, 0, bufferSize, unix.PROT_READ|unix.PROT_WRITE, flags)
 	if err != nil {
 		return nil, fmt.Errorf("map request buffer: %w", err)
 	}
-	_ = unix.Mlock(mem)
+	if locked {
+		_ = unix.Mlock(mem)
+	}
 	return &buffer{mem: mem}, nil
 }
 

@@ -25,6 +25,9 @@
 // slow reader notices at its own compare-and-swap and parks when it is done. So
 // a request that hangs delays others by 4 ms at most, once.
 //
+// Up to 1,024 requests may hang so, each with a reader; the kernel may send as
+// many read-ahead requests at once, since those that hang count.
+//
 // Invariants:
 //
 //   - At most one reader is in read(2), and it has the token.
@@ -35,6 +38,8 @@
 //     client waits for good otherwise.
 //   - Buffers are mapped and populated before they are used: the kernel ends a
 //     request with EIO if copying it faults while the process is being killed.
+//     Only readers beyond the 64th do without, lest a lower file system that
+//     hangs take a mebibyte for each process that waits for it.
 //   - Errnos of 512 and more never reach the kernel, which would reject the
 //     whole reply.
 //

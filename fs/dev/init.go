@@ -11,8 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxBackground is how many read-ahead requests the kernel sends at once.
-const maxBackground = 64
+// maxBackground is how many read-ahead requests the kernel sends at once. Those
+// that wait for a lower file system that hangs count, and with the last of them
+// no file at all could be read any more.
+const maxBackground = maxReaders
 
 // Capabilities that are asked for in addition to the library's (ASYNC_READ,
 // BIG_WRITES, READDIRPLUS, NO_OPEN_SUPPORT, PARALLEL_DIROPS, MAX_PAGES), and
@@ -66,7 +68,7 @@ func (w slogWriter) Write(p []byte) (int, error) {
 // handshake answers the INIT request, which the kernel sends first, and
 // returns its bytes and the capabilities that both sides agreed on.
 func handshake(fd int, srv server) (request []byte, caps uint64, err error) {
-	b, err := newBuffer()
+	b, err := newBuffer(true)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -12,8 +12,12 @@ import (
 )
 
 const (
-	// maxReaders bounds the requests in work at one time.
-	maxReaders = 64
+	// maxReaders bounds the requests in work at one time: so many processes
+	// may wait for a lower file system that hangs, and the rest goes on.
+	maxReaders = 1024
+	// maxLocked is how many readers have memory that is there before it is
+	// used. More than that are at work only when something hangs.
+	maxLocked = 64
 	// maxParked readers keep their buffers while they have nothing to do.
 	maxParked = 4
 )
@@ -46,7 +50,7 @@ type reader struct {
 
 // start begins to serve with one reader.
 func (l *loop) start() error {
-	r, err := l.newReader()
+	r, err := l.newReader(true)
 	if err != nil {
 		return err
 	}
@@ -59,8 +63,8 @@ func (l *loop) start() error {
 	return nil
 }
 
-func (l *loop) newReader() (*reader, error) {
-	b, err := newBuffer()
+func (l *loop) newReader(locked bool) (*reader, error) {
+	b, err := newBuffer(locked)
 	if err != nil {
 		return nil, err
 	}
@@ -111,10 +115,11 @@ func (l *loop) takeFrom(word uint64) {
 
 // pass gives the token to a parked reader or a further one.
 func (l *loop) pass() {
-	if !l.pool.wake() {
+	nth := l.pool.wake()
+	if nth == 0 {
 		return
 	}
-	r, err := l.newReader()
+	r, err := l.newReader(nth <= maxLocked)
 	if err != nil {
 		l.log.Error("fuse: no memory for a further reader", "err", err)
 		l.pool.abandon()

@@ -15,25 +15,26 @@ type pool struct {
 
 func (p *pool) init() { p.tokens = make(chan struct{}, maxReaders) }
 
-// wake hands the token to a parked reader. It returns true when the caller
-// shall start a further one instead, which is then already counted. When all
-// are busy the token waits for the first that gets done.
-func (p *pool) wake() (start bool) {
+// wake hands the token to a parked reader. If the caller shall start a further
+// one instead, it returns how many there are with that, which is then already
+// counted; else 0. When all are busy the token waits for the first that gets
+// done.
+func (p *pool) wake() (start int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.closed:
-		return false
+		return 0
 	case p.parked > 0:
 		p.parked--
 		p.tokens <- struct{}{} // has room: never more tokens than readers
-		return false
+		return 0
 	case p.readers < maxReaders:
 		p.readers++
-		return true
+		return p.readers
 	}
 	p.orphan = true
-	return false
+	return 0
 }
 
 // abandon takes back a reader that wake counted but that could not start.

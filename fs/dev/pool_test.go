@@ -93,14 +93,14 @@ func TestPoolOrphan(t *testing.T) {
 	var p pool
 	p.init()
 	p.readers = maxReaders
-	if p.wake() {
+	if p.wake() != 0 {
 		t.Fatal("one reader too many")
 	}
 	if !p.park() {
 		t.Fatal("the token was lost")
 	}
 	p.close()
-	if p.park() || p.wake() {
+	if p.park() || p.wake() != 0 {
 		t.Error("alive after close")
 	}
 }
@@ -145,7 +145,7 @@ func TestAgreed(t *testing.T) {
 // BenchmarkRequest counts what a request costs within the process: the library
 // and the loop, without the system calls.
 func BenchmarkRequest(b *testing.B) {
-	buf, err := newBuffer()
+	buf, err := newBuffer(true)
 	if err != nil {
 		b.Fatal(err)
 	}
