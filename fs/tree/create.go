@@ -137,7 +137,7 @@ func (x *tx) initAttr(up *journal.Node, dir *journal.Attr) {
 // adopt puts a node that was just made into the table with one reference.
 // Preconditions: t.mu is held.
 func (t *Tree) adopt(n, parent *node, name string) Stat {
-	t.nodes[n.id] = n
+	t.enlist(n)
 	n.lookups++
 	if parent != nil {
 		t.setName(n, parent, name)

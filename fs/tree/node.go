@@ -1,6 +1,8 @@
 package tree
 
 import (
+	"maps"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/winkfs/winkfs/fs/lower"
@@ -90,7 +92,7 @@ func (t *Tree) intern(parent *node, name string, f found) *node {
 	case n == nil:
 		f.up = t.state.Nodes[f.id] // it may have got one since it was found
 		n = newNode(f)
-		t.nodes[f.id] = n
+		t.enlist(n)
 	case n.up != nil || f.id == journal.RootID:
 	case n.gen != generation(f.btime) || n.mode != f.mode:
 		n = t.succeed(n, f)
@@ -112,6 +114,30 @@ func (t *Tree) succeed(old *node, f found) *node {
 	t.setName(old, nil, "")
 	old.gone = true
 	return n
+}
+
+// enlist puts a node into the table.
+// Preconditions: t.mu is held.
+func (t *Tree) enlist(n *node) {
+	t.nodes[n.id] = n
+	t.most = max(t.most, len(t.nodes))
+}
+
+// keptTable is how many nodes the table may have had without being made anew
+// when it gets emptier.
+const keptTable = 1 << 12
+
+// delist takes a node out of the table. A map never gives memory back by
+// itself, so one that was much larger is made anew.
+// Preconditions: t.mu is held.
+func (t *Tree) delist(n *node) {
+	delete(t.nodes, n.id)
+	if t.most <= keptTable || len(t.nodes) > t.most/8 {
+		return
+	}
+	left := make(map[journal.NodeID]*node, len(t.nodes))
+	maps.Copy(left, t.nodes)
+	t.nodes, t.most = left, len(left)
 }
 
 // setName makes (parent, name) the name by which n is known.
@@ -136,7 +162,7 @@ func (t *Tree) setName(n, parent *node, name string) {
 // Preconditions: t.mu is held.
 func (t *Tree) release(n *node) {
 	for n != nil && n.lookups == 0 && n.kids == 0 && n.id != journal.RootID && t.nodes[n.id] == n {
-		delete(t.nodes, n.id)
+		t.delist(n)
 		t.lists.drop(n.id)
 		if n.gone && dead(n.up) {
 			t.bury(n.id)

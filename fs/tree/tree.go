@@ -64,6 +64,7 @@ type Tree struct {
 	mu       sync.RWMutex
 	layers                            // state and numbers; protected by mu, changes of the state by order too
 	nodes    map[journal.NodeID]*node // protected by mu
+	most     int                      // nodes that the table has had since it was made; protected by mu
 	notifier Notifier                 // protected by mu; never nil
 	lastTime journal.Timespec         // of the last change; protected by mu
 }
