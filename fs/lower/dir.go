@@ -1,11 +1,11 @@
 package lower
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -233,19 +233,23 @@ func readAll(fd int, source uint32) ([]Dirent, error) {
 	}
 }
 
-// appendDirents decodes linux_dirent64 structures (getdents64(2)).
+// appendDirents decodes linux_dirent64 structures (getdents64(2)):
+//
+//	0 u64 inode · 8 s64 offset · 16 u16 length · 18 u8 type · 19 name, ended by zero
+//
+// A structure that cannot be ends the list.
 func appendDirents(out []Dirent, buf []byte, source uint32) []Dirent {
-	const nameOff = int(unsafe.Offsetof(unix.Dirent{}.Name))
-	for len(buf) >= nameOff {
-		de := (*unix.Dirent)(unsafe.Pointer(&buf[0]))
-		name := string(buf[nameOff:de.Reclen])
-		if i := strings.IndexByte(name, 0); i >= 0 {
-			name = name[:i]
+	const nameOff = 19
+	for len(buf) > nameOff {
+		n := int(binary.NativeEndian.Uint16(buf[16:]))
+		if n <= nameOff || n > len(buf) {
+			return out
 		}
-		if name != "." && name != ".." {
-			out = append(out, Dirent{Name: name, Ino: de.Ino, Type: uint32(de.Type) << 12, Source: source})
+		name, _, _ := bytes.Cut(buf[nameOff:n], []byte{0})
+		if s := string(name); s != "." && s != ".." {
+			out = append(out, Dirent{Name: s, Ino: binary.NativeEndian.Uint64(buf), Type: uint32(buf[18]) << 12, Source: source})
 		}
-		buf = buf[de.Reclen:]
+		buf = buf[n:]
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/winkfs/winkfs/fs/lower"
@@ -12,13 +13,25 @@ import (
 // maxName is NAME_MAX of Linux.
 const maxName = 255
 
+// checkName refuses what is no single name. The kernel sends none of these but
+// names that are too long.
+func checkName(name string) error {
+	switch {
+	case len(name) > maxName:
+		return ErrNameTooLong
+	case name == "", name == ".", name == "..", strings.IndexByte(name, '/') >= 0, strings.IndexByte(name, 0) >= 0:
+		return ErrInvalid
+	}
+	return nil
+}
+
 // child finds what a name in a directory leads to. It may read the lower, and
 // what it finds may have changed by the time that t.mu is taken: whoever puts
 // it into the table checks that with current, mutations with the tx's
 // unchanged.
 func (t *Tree) child(p *node, name string) (found, error) {
-	if len(name) > maxName {
-		return found{}, fmt.Errorf("look up %q: %w", name, ErrNameTooLong)
+	if err := checkName(name); err != nil {
+		return found{}, fmt.Errorf("look up %q: %w", name, err)
 	}
 	t.mu.RLock()
 	e := t.state.Entries[p.id][name]
