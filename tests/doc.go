@@ -13,6 +13,8 @@
 //	gitrepo/  git in a workspace over a large repository
 //	bench/    the table of costs
 //
+// The scripts in real/ are run by hand: other people's programs on a workspace.
+//
 // Tests of the first kinds run against any directory too, which tells whether
 // a failure is the test's.
 package tests
