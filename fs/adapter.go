@@ -23,6 +23,8 @@ type adapter struct {
 	// suid says that set-id bits and file capabilities have an effect in the
 	// mount; immutable.
 	suid bool
+	// auditOpens says that the kernel is to send OPEN; immutable.
+	auditOpens bool
 	// notify is set before the first request of a mount.
 	notify atomic.Pointer[Notifier]
 }

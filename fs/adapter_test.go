@@ -273,3 +273,25 @@ func BenchmarkLookup(b *testing.B) {
 		a.Lookup(nil, &h, "n", &out)
 	}
 }
+
+func TestOpen(t *testing.T) {
+	f := &fakeTree{}
+	a, _ := newAdapter(f)
+	in, out := &fuse.OpenIn{InHeader: head(7)}, &fuse.OpenOut{}
+	if st := a.Open(nil, in, out); st != fuse.ENOSYS {
+		t.Errorf("open without an audit: %v, want ENOSYS", st)
+	}
+	a.auditOpens = true
+	for flags, want := range map[uint32]tree.Access{
+		unix.O_RDONLY: tree.AccessRead, unix.O_WRONLY | unix.O_APPEND: tree.AccessWrite,
+		unix.O_RDWR: tree.AccessReadWrite, execFlag: tree.AccessExec,
+	} {
+		in.Flags = flags
+		if st := a.Open(nil, in, out); !st.Ok() || f.access != want || f.id != 7 {
+			t.Errorf("open with flags %#x: %v of node %d for %q, want %q", flags, st, f.id, f.access, want)
+		}
+		if out.Fh != 0 || out.OpenFlags != fuse.FOPEN_KEEP_CACHE|fuse.FOPEN_NOFLUSH {
+			t.Errorf("open answers handle %d, flags %#x", out.Fh, out.OpenFlags)
+		}
+	}
+}

@@ -5,7 +5,8 @@
 //
 //   - Handleless: OPEN, OPENDIR and FLUSH are answered ENOSYS, so the kernel
 //     sends none of them again and no RELEASE. Everything is addressed by node
-//     number, and CREATE answers file handle 0.
+//     number, and CREATE answers file handle 0. With MountConfig.AuditOpens
+//     the kernel sends OPEN and RELEASE; nothing depends on them either.
 //   - toErrno is the only place where an errno is made. ENOSYS is answered on
 //     purpose only, to the operations named above, ACCESS and the lock
 //     operations, because the kernel then never asks again.

@@ -20,10 +20,11 @@ type fakeTree struct {
 	entries []tree.Dirent
 	after   error // of Readdir, behind the entries
 
-	req  tree.Request
-	id   journal.NodeID
-	name string
-	set  tree.SetAttr
+	req    tree.Request
+	id     journal.NodeID
+	name   string
+	set    tree.SetAttr
+	access tree.Access // Open
 }
 
 func (f *fakeTree) asked(r *tree.Request, id journal.NodeID, name string) (tree.Stat, error) {
@@ -50,6 +51,11 @@ func (f *fakeTree) Setattr(r *tree.Request, id journal.NodeID, a tree.SetAttr) (
 
 func (f *fakeTree) Create(r *tree.Request, p journal.NodeID, name string, _ uint32) (tree.Stat, error) {
 	return f.asked(r, p, name)
+}
+
+func (f *fakeTree) Open(r *tree.Request, id journal.NodeID, a tree.Access) error {
+	f.req, f.id, f.access = *r, id, a
+	return f.err
 }
 
 func (f *fakeTree) Read(r *tree.Request, id journal.NodeID, p []byte, off int64) (int, error) {

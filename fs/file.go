@@ -4,14 +4,41 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
+	"github.com/winkfs/winkfs/fs/tree"
 	"github.com/winkfs/winkfs/journal"
 )
 
-// Open, OpenDir and Flush are not implemented on purpose: the kernel then does
-// without, and without RELEASE.
+// Open (unless openings are audited), OpenDir and Flush are not implemented on
+// purpose: the kernel then does without, and without RELEASE.
 
-// Open answers ENOSYS.
-func (a *adapter) Open(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status { return fuse.ENOSYS }
+// Open answers OPEN. No handle is needed: the file is served by its node.
+func (a *adapter) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	if !a.auditOpens {
+		return fuse.ENOSYS
+	}
+	err := a.tree.Open(request(&in.InHeader), node(&in.InHeader), access(in.Flags))
+	if err != nil {
+		return a.status("open", &in.InHeader, "", err)
+	}
+	out.OpenFlags = fuse.FOPEN_KEEP_CACHE | fuse.FOPEN_NOFLUSH
+	return fuse.OK
+}
+
+// execFlag is __FMODE_EXEC (linux/fs.h): the file is opened by execve(2).
+const execFlag = 0x20
+
+// access returns what the flags of open(2) ask for.
+func access(flags uint32) tree.Access {
+	switch {
+	case flags&execFlag != 0:
+		return tree.AccessExec
+	case flags&unix.O_ACCMODE == unix.O_WRONLY:
+		return tree.AccessWrite
+	case flags&unix.O_ACCMODE == unix.O_RDWR:
+		return tree.AccessReadWrite
+	}
+	return tree.AccessRead
+}
 
 // OpenDir answers ENOSYS.
 func (a *adapter) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status {
@@ -21,7 +48,7 @@ func (a *adapter) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Sta
 // Flush answers ENOSYS.
 func (a *adapter) Flush(<-chan struct{}, *fuse.FlushIn) fuse.Status { return fuse.ENOSYS }
 
-// Release never comes.
+// Release has nothing to let go of. It comes only where openings are audited.
 func (a *adapter) Release(<-chan struct{}, *fuse.ReleaseIn) {}
 
 // ReleaseDir never comes.

@@ -20,7 +20,10 @@ type MountConfig struct {
 	// Suid and Dev let set-id bits, file capabilities and device nodes take
 	// effect in the mount.
 	Suid, Dev bool
-	Method    dev.Method
+	// AuditOpens has every open(2) journaled, at the price of two messages for
+	// each (OPEN and RELEASE).
+	AuditOpens bool
+	Method     dev.Method
 }
 
 // Mount is a tree that is mounted. Its methods are safe for concurrent use.
@@ -36,7 +39,7 @@ func Serve(cfg MountConfig, t Tree, log *slog.Logger) (*Mount, error) {
 	if _, err := dev.Heal(cfg.Dir); err != nil {
 		return nil, fmt.Errorf("mount workspace: %w", err)
 	}
-	a := &adapter{tree: t, log: log, suid: cfg.Suid}
+	a := &adapter{tree: t, log: log, suid: cfg.Suid, auditOpens: cfg.AuditOpens}
 	prepare := func(q *dev.Queue) {
 		n := &Notifier{queue: q}
 		a.notify.Store(n)

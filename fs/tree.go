@@ -31,6 +31,7 @@ type Tree interface {
 	Rmdir(r *tree.Request, parent journal.NodeID, name string) error
 	Rename(r *tree.Request, oldParent journal.NodeID, oldName string, newParent journal.NodeID, newName string, flags uint32) error
 
+	Open(r *tree.Request, id journal.NodeID, a tree.Access) error
 	Read(r *tree.Request, id journal.NodeID, p []byte, off int64) (int, error)
 	Write(r *tree.Request, id journal.NodeID, p []byte, off int64) (int, error)
 	Fsync(r *tree.Request, id journal.NodeID, datasync bool) error

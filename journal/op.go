@@ -44,6 +44,7 @@ var opNames = [opMax]string{
 	OpGroupEnd:     "end",
 	OpClone:        "clone",
 	OpMerge:        "merge",
+	OpOpen:         "open",
 }
 
 // String returns the operation's name in the log and in JSON.

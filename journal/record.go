@@ -48,12 +48,13 @@ const (
 	OpGroupEnd
 	OpClone // a fork begins here
 	OpMerge // a fork's changes
+	OpOpen  // a file was opened, in a workspace that audits that
 	opMax
 )
 
 // noted reports whether the operation is one that the index by operation
 // lists: all but those on files, which are too many to be of use there.
-func (o Op) noted() bool { return o >= OpExecBegin }
+func (o Op) noted() bool { return o >= OpExecBegin && o != OpOpen }
 
 // Actor is who did it. What could not be found out is left zero or "unknown",
 // never guessed.
@@ -129,7 +130,7 @@ type Note struct {
 	Point      Seq    // OpCheckpoint, OpRollback: the point meant; OpGroupBegin: the group's number; OpGroupEnd: its OpGroupBegin; OpClone: the point of the parent whose state it is
 	Undone     []Seq  // OpUndo, OpRedo, OpRollback, OpDiscard: the records inverted
 	Rule       string // OpDenied: the rule that refused
-	Message    string // OpDenied: the guiding text
+	Message    string // OpDenied: the guiding text; OpOpen: the access: read, write, read-write or exec
 	Refused    string // OpDenied: the operation refused ("write", ...)
 	Text       string // JSON of whatever else the operation wants to keep
 }

@@ -22,11 +22,18 @@ type Config struct {
 	Created   Time       `yaml:"created" json:"created"`
 	Ephemeral bool       `yaml:"ephemeral,omitempty" json:"ephemeral,omitempty"`
 	Profile   string     `yaml:"profile,omitempty" json:"profile,omitempty"` // see ProfileDefault, ProfilePOSIXFull; "" = default
+	Audit     string     `yaml:"audit,omitempty" json:"audit,omitempty"`     // AuditChanges or AuditOpens; "" = changes
 	Sources   []Source   `yaml:"sources" json:"sources"`
 	Exec      ExecConfig `yaml:"exec" json:"exec"`
 	Retention Retention  `yaml:"retention" json:"retention"`
 	Parent    *Parent    `yaml:"parent,omitempty" json:"parent,omitempty"` // of a clone with changes
 }
+
+// What is journaled.
+const (
+	AuditChanges = "changes" // what changes files, and what is refused
+	AuditOpens   = "opens"   // and each exec's first opening of each file
+)
 
 // Source is one host directory and where it shows in the workspace.
 type Source struct {

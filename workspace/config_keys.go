@@ -19,7 +19,7 @@ func (p *parser) top() keys {
 		"rules":       p.unsupported("rules"),
 		"symlinks":    p.unsupported("symlinks", "allow"),
 		"guard":       p.unsupported("guard"),
-		"audit":       p.unsupported("audit", "changes"),
+		"audit":       decode(p, "audit", &p.c.Audit, oneOf(AuditChanges, AuditOpens)),
 		"profile":     decode(p, "profile", &p.c.Profile, oneOf(ProfileDefault, ProfilePOSIXFull)),
 		"permissions": p.unsupported("permissions"),
 		"retention":   func(n *yaml.Node) error { return p.mapping(n, "retention.", p.retention()) },

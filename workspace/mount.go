@@ -43,6 +43,7 @@ func (w *Workspace) Mount(o MountOptions) error {
 	m, err := fusefs.Serve(fusefs.MountConfig{
 		Dir: o.Mountpoint, ID: w.entry.ID, ReadOnly: o.ReadOnly, AllowOther: o.AllowOther,
 		Suid: w.cfg.full() && !o.NoSuid, Dev: w.cfg.full() && !o.NoDev, NoExec: o.NoExec,
+		AuditOpens: w.cfg.Audit == AuditOpens,
 	}, w.tree, w.log)
 	if err != nil {
 		return mountError(o.Mountpoint, err)

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"reflect"
@@ -95,9 +96,10 @@ func (e *Entry) sameConfig(cfg *Config, explicit bool) error {
 	if asked.Profile == ProfileDefault {
 		asked.Profile = ""
 	}
+	asked.Audit = cmp.Or(asked.Audit, AuditChanges)
 	differs := cfg.Profile != "" && asked.Profile != e.Config.Profile
 	if explicit {
-		differs = asked.Profile != e.Config.Profile || !reflect.DeepEqual(e.Config.Exec, cfg.Exec)
+		differs = asked.Profile != e.Config.Profile || asked.Audit != cmp.Or(e.Config.Audit, AuditChanges) || !reflect.DeepEqual(e.Config.Exec, cfg.Exec)
 	}
 	if !differs {
 		return nil

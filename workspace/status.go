@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +18,7 @@ func (w *Workspace) Status(context.Context) (*Status, error) {
 	st := &Status{
 		Schema: "winkfs.status/v1", ID: w.entry.ID, Name: w.cfg.Name, Workdir: w.cfg.Exec.Workdir, Sources: w.cfg.Sources,
 		First: uint64(w.store.First()), Head: uint64(w.store.Head()), Changes: counts, Isolation: "ns", Degraded: []string{}, Past: w.pastInfo(),
-		Policy: Policy{Symlinks: "allow", Audit: "changes", Exec: w.cfg.Exec},
+		Policy: Policy{Symlinks: "allow", Audit: cmp.Or(w.cfg.Audit, AuditChanges), Exec: w.cfg.Exec},
 	}
 	st.Parent, st.Forks = w.cfg.Parent, w.forks()
 	logBytes, dataBytes, dbBytes := w.store.Sizes()

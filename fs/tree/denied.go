@@ -56,17 +56,24 @@ func (t *Tree) Denied(r *Request, op string, ref *Refusal) {
 		Op: journal.OpDenied, Actor: actor, Unique: r.Unique, Path: ref.Path,
 		Note: &journal.Note{Rule: ref.Rule, Message: ref.Message, Refused: op},
 	}
+	if err := t.note(rec); err != nil {
+		t.log.Warn("journal a refusal", "op", op, "err", err)
+	}
+}
+
+// note journals a record that changes nothing in the tree.
+func (t *Tree) note(rec *journal.Record) error {
 	t.still.RLock()
 	defer t.still.RUnlock()
 	t.order.Lock()
 	defer t.order.Unlock()
 	if _, err := t.store.Append(rec, nil); err != nil {
-		t.log.Warn("journal a refusal", "op", op, "err", err)
-		return
+		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.state.Apply(rec)
+	return nil
 }
 
 // forbid returns the refusal of what the profile does not allow anyone.

@@ -44,7 +44,7 @@
 //	  Tree.order          one change at a time, from validation until it shows
 //	    journal.Store's own (Append, LookupNode)
 //	    Tree.mu
-//	      listCache.mu    refusals.mu    Notifier's own
+//	      listCache.mu    refusals.mu    openings.mu    Notifier's own
 //	      lower.FS's own  (never while calling the system)
 //
 // Tree.mu protects the state, the node table and every node's fields. Readers

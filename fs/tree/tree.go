@@ -53,6 +53,7 @@ type Tree struct {
 	profile  Profile
 	lists    listCache
 	denied   refusals
+	opened   openings
 	replay   atomic.Pointer[Replay]
 
 	still sync.RWMutex // see Still

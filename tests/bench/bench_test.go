@@ -97,7 +97,7 @@ func runRows(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	for _, r := range rows(c, s) {
-		if name == native && r.only != nil && !slices.Contains(r.only, native) {
+		if !r.on(name) {
 			continue
 		}
 		if name != native && r.name == "go build" {

@@ -28,7 +28,8 @@ type row struct {
 	atMost time.Duration // in place of a ratio
 	// factor is by how much winkfs must beat fuse-overlayfs; 0 = not asked.
 	factor float64
-	only   []string // systems that it runs on; nil = all
+	only   []string // systems that it runs on; nil = all but the audited one
+	opens  bool     // run on the audited system, too
 	// prepare makes ready for one run, uncounted; nil = nothing to do.
 	prepare func(sys *system, dir string) error
 	// work is timed. It may return its own time instead, for work that has
@@ -36,6 +37,17 @@ type row struct {
 	work func(sys *system, dir string) (time.Duration, error)
 	// tidy removes what the work left, uncounted.
 	tidy func(sys *system, dir string) error
+}
+
+// on reports whether the row is run on a system.
+func (r *row) on(system string) bool {
+	switch {
+	case system == audited:
+		return r.opens
+	case r.only == nil:
+		return true
+	}
+	return slices.Contains(r.only, system)
 }
 
 // result is what the runs of one row took.
@@ -53,7 +65,7 @@ func measure(c *config, r row, systems []*system) *result {
 	done := map[string]bool{}
 	for run := range c.runs {
 		for _, sys := range systems {
-			if sys.missing != nil || done[sys.name] || res.errs[sys.name] != nil || r.only != nil && !slices.Contains(r.only, sys.name) {
+			if sys.missing != nil || done[sys.name] || res.errs[sys.name] != nil || !r.on(sys.name) {
 				continue
 			}
 			d, err := once(r, sys, run)
@@ -62,7 +74,7 @@ func measure(c *config, r row, systems []*system) *result {
 				continue
 			}
 			res.times[sys.name] = append(res.times[sys.name], d)
-			if d > patience && sys.name != native && sys.name != winkfs {
+			if d > patience && (sys.name == overlay || sys.name == fuseovl) {
 				done[sys.name] = true
 			}
 		}

@@ -19,7 +19,7 @@ func readRows() []row {
 		{name: "tar", work: tarOut},
 		{name: "git status", work: gitStatus},
 	} {
-		r.factor = 1
+		r.factor, r.opens = 1, true
 		w, k := r, r
 		w.name, w.state, w.budget = r.name+", warm", warm, 1.2
 		k.name, k.state, k.budget = r.name+", cold", cold, 2.0
@@ -31,7 +31,7 @@ func readRows() []row {
 }
 
 func buildRows() []row {
-	return []row{{name: "go build", state: warm, budget: 1.15, factor: 1, work: goBuild}}
+	return []row{{name: "go build", state: warm, budget: 1.15, factor: 1, opens: true, work: goBuild}}
 }
 
 func treeRows(s *source) []row {

@@ -32,6 +32,7 @@ const (
 	winkfs  = "winkfs"
 	overlay = "overlayfs"
 	fuseovl = "fuse-overlayfs"
+	audited = "winkfs-opens" // with openings journaled
 )
 
 func allSystems(c *config, s *source) []*system {
@@ -41,9 +42,10 @@ func allSystems(c *config, s *source) []*system {
 	}
 	return []*system{
 		named(native, func(sys *system, _ string) error { return copyOnce(s.dir, sys.dir) }, func(*system) error { return nil }),
-		named(winkfs, c.startWinkfs(s), c.stopWinkfs),
+		named(winkfs, c.startWinkfs(s, nil), c.stopWinkfs),
 		named(overlay, s.startOverlay, unmount),
 		named(fuseovl, s.startFuseOverlay, unmount),
+		named(audited, c.startWinkfs(s, auditConfig), c.stopWinkfs),
 	}
 }
 
@@ -59,10 +61,23 @@ func (c *config) winkfsEnv(sys *system) []string {
 	return append(os.Environ(), "WINKFS_STATE_DIR="+filepath.Join(sys.base, "state"))
 }
 
-func (c *config) startWinkfs(s *source) func(*system, string) error {
+// auditConfig returns a configuration that journals openings.
+func auditConfig(s *source) string {
+	return fmt.Sprintf("audit: opens\nsandbox: {paths: {all: {root: %q, at: /, mode: rw}}}\n", s.dir)
+}
+
+// startWinkfs mounts with the configuration, nil for the default.
+func (c *config) startWinkfs(s *source, configure func(*source) string) func(*system, string) error {
 	return func(sys *system, upper string) error {
 		name := filepath.Base(upper)
 		args := []string{"mount", "--name", name, s.dir, sys.dir}
+		if configure != nil {
+			file := upper + "/config.yaml"
+			if err := os.WriteFile(file, []byte(configure(s)), 0o644); err != nil {
+				return err
+			}
+			args = []string{"mount", "--name", name, "--config", file, sys.dir}
+		}
 		if _, err := os.Stat(upper + "/made"); err == nil {
 			args = []string{"mount", "-w", name, sys.dir}
 		}
