@@ -84,7 +84,3 @@ func (s *Store) openOwn(path string) (*os.File, error) {
 	}
 	return os.OpenFile(path, os.O_RDWR, 0)
 }
-
-// Has reports whether the store has the segment or pack with the number. Below
-// a ForkPoint's FirstFile a number means the same file in both journals.
-func (s *Store) Has(file uint32) bool { return s.files.get(file) != nil }

@@ -32,6 +32,7 @@ type comparison struct {
 	from, to journal.Seq
 	changed  []tree.Changed
 	execs    map[journal.NodeID][]uint64 // commands that touched a node, for the document
+	labels   [2]string                   // of the two sides where these are two workspaces
 }
 
 func (w *Workspace) compare(req *DiffRequest) (*comparison, error) {
@@ -139,9 +140,13 @@ func (d *comparison) writeDocument(changes []diffview.Change, out io.Writer) err
 	if err != nil {
 		return err
 	}
+	doc := diffview.Document{Schema: diffview.Schema, From: d.from, To: d.to, Entries: entries}
+	if d.labels != [2]string{} {
+		doc.From, doc.To = d.labels[0], d.labels[1]
+	}
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(diffview.Document{Schema: diffview.Schema, From: d.from, To: d.to, Entries: entries})
+	return enc.Encode(doc)
 }
 
 // changes converts the changes for diffview.

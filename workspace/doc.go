@@ -55,10 +55,17 @@
 // a directory that the other side has renamed. Both sides give out the same
 // numbers to new nodes, so the fork's are counted on from the parent's next
 // number; the merge's record keeps the relation, and a later merge of the same
-// fork starts from there. What was stored before the fork is referred to, what the
-// fork stored since is copied into the parent's packs, a MiB at a time: a link to
-// the fork's pack would need another number in its header, and would keep all
-// of the pack for what may be little.
+// fork starts from there. What a
+// file has in the parent already is referred to, what the fork stored since is
+// copied into the parent's packs, a MiB at a time: a link to the fork's pack
+// would need another number in its header, and would keep all of the pack for
+// what may be little.
+//
+// A point of another workspace is written ws:NAME or ws:NAME@POINT: it stands
+// wherever a diff takes a point, and can't be mistaken for one of this
+// workspace's. Two related workspaces are compared by node as well as by path,
+// so that renames show; their common numbers are those given out before either
+// left the last ancestor that both have.
 //
 // A fork in use is merged, or compared, from a snapshot of its journal: a clone
 // that is no workspace and is removed afterwards.

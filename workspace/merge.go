@@ -350,8 +350,11 @@ type forkStore struct {
 // workspace.
 func (w *Workspace) openFork(req *MergeRequest) (*forkStore, error) {
 	dir := filepath.Join(w.root(), dirPrefix+req.Workspace)
+	if filepath.Base(dir) != dirPrefix+req.Workspace {
+		return nil, Fail(CodeUsage, "merge %q: it is no workspace's id", req.Workspace)
+	}
 	cfg, err := loadFrozen(dir)
-	if err != nil || filepath.Base(dir) != dirPrefix+req.Workspace {
+	if err != nil {
 		return nil, Wrap(CodeUnknown, err, "merge %s: there is no such workspace", req.Workspace)
 	}
 	if cfg.Parent == nil || cfg.Parent.ID != w.entry.ID {

@@ -1,7 +1,9 @@
 package workspace
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/winkfs/winkfs/fs/tree"
 	"github.com/winkfs/winkfs/journal"
@@ -10,8 +12,10 @@ import (
 // moveBytes is how many bytes are stored at once.
 const moveBytes = 1 << 20
 
-// dataMover brings stored bytes from a fork's store into its parent's. What
-// both have, because it was stored before the fork, stays where it is. It
+// dataMover brings stored bytes from a fork's store into its parent's. What the
+// file has in the parent, too, stays where it is; nothing else is referred to
+// in its old place, although both may have it, since a collection under way in
+// the parent may be about to drop it. The mover
 // remembers what it has brought over, so that a merge that has to be worked
 // out again doesn't store it twice.
 type dataMover struct {
@@ -76,8 +80,9 @@ func (d *dataMover) list(l *extentList, c *tree.MergedContent) error {
 	if c.Text != nil {
 		return d.store(l, 0, c.Text)
 	}
+	own := placesOf(c.Change.Before)
 	for _, e := range c.Change.After {
-		if e.Kind != journal.ExtentData || e.Loc.File < d.shared && d.to.Has(e.Loc.File) {
+		if e.Kind != journal.ExtentData || e.Loc.File < d.shared && own.have(e) {
 			l.extents = append(l.extents, e)
 			continue
 		}
@@ -86,6 +91,28 @@ func (d *dataMover) list(l *extentList, c *tree.MergedContent) error {
 		}
 	}
 	return nil
+}
+
+// places are extents sorted by where they are stored.
+type places []journal.Extent
+
+func placesOf(es []journal.Extent) places {
+	p := slices.DeleteFunc(slices.Clone(es), func(e journal.Extent) bool { return e.Kind != journal.ExtentData })
+	slices.SortFunc(p, func(a, b journal.Extent) int { return compareLocs(a.Loc, b.Loc) })
+	return p
+}
+
+// have reports whether an extent lies within one of the places.
+func (p places) have(e journal.Extent) bool {
+	i, exact := slices.BinarySearchFunc(p, e.Loc, func(q journal.Extent, l journal.Loc) int { return compareLocs(q.Loc, l) })
+	if !exact {
+		i--
+	}
+	return i >= 0 && p[i].Loc.File == e.Loc.File && e.Loc.Pos+e.Len <= p[i].Loc.Pos+p[i].Len
+}
+
+func compareLocs(a, b journal.Loc) int {
+	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Pos, b.Pos))
 }
 
 // move brings over an extent's bytes.

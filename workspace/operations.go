@@ -16,6 +16,7 @@ type Operations interface {
 	Status(ctx context.Context) (*Status, error)
 	Log(ctx context.Context, req *LogRequest, fn func(*LogEntry) error) error
 	Show(ctx context.Context, req *ShowRequest) (*ShowResult, error)
+	Files(ctx context.Context, req *FilesRequest) (*FilesResult, error)
 	Diff(ctx context.Context, req *DiffRequest, w io.Writer) (*DiffSummary, error)
 	File(ctx context.Context, req *FileRequest, w io.Writer) (*FileInfo, error)
 	Blame(ctx context.Context, req *BlameRequest) (*BlameResult, error)
@@ -206,6 +207,28 @@ type BlameLine struct {
 	Time    Time     `json:"time"`
 	Text    string   `json:"text"`            // without the line's end
 	Bytes   []byte   `json:"bytes,omitempty"` // the same, of a line that is not UTF-8
+}
+
+// FilesRequest names the paths to list; none means all.
+type FilesRequest struct {
+	Paths PathList `json:"paths,omitempty"`
+}
+
+// FilesResult is the document winkfs.files/v1.
+type FilesResult struct {
+	Schema string       `json:"schema"`
+	Files  []ListedFile `json:"files"`
+}
+
+// ListedFile is one changed file.
+type ListedFile struct {
+	Path    string `json:"path"`
+	Kind    string `json:"kind"` // file, symlink, fifo or socket
+	Size    uint64 `json:"size"`
+	Version uint64 `json:"version"` // from 1, one for each recorded change of the content
+	Created Time   `json:"created"`
+	Updated Time   `json:"updated"`
+	Exec    uint64 `json:"exec"` // the last command that changed it, 0 = a process outside any
 }
 
 // DiffSummary counts what a diff showed.

@@ -49,7 +49,7 @@ func commands(e *env) []*cli.Command {
 	return []*cli.Command{
 		newRunCommand(e), newMountCommand(e), newUmountCommand(e), newListCommand(e), newStatusCommand(e),
 		newExecCommand(e), newShellCommand(e),
-		newLogCommand(e), newShowCommand(e), newBlameCommand(e), newDiffCommand(e),
+		newLogCommand(e), newShowCommand(e), newBlameCommand(e), newDiffCommand(e), newFilesCommand(e),
 		newCheckpointCommand(e), newRollbackCommand(e), newUndoCommand(e), newRedoCommand(e),
 		newBeginCommand(e), newEndCommand(e),
 		newApplyCommand(e), newDiscardCommand(e),

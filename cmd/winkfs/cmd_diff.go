@@ -22,7 +22,7 @@ func newDiffCommand(e *env) *cli.Command {
 	var o diffOptions
 	return &cli.Command{
 		Name: "diff", Usage: "show changes as a patch that `git apply` takes", ArgsUsage: "[FROM[..TO]] [PATH...]",
-		Description: "Without a point the present is compared with the sources. A point is a record's number, exec:N\n(before that command), a checkpoint, a time or a duration ago. Put -- before paths that look like points.",
+		Description: "Without a point the present is compared with the sources. A point is a record's number, exec:N\n(before that command), a checkpoint, a time or a duration ago. Put -- before paths that look like points. ws:NAME stands for\nthe present of another workspace and ws:NAME@POINT for a point of it: `diff ws:A..ws:B`, or `diff ..ws:B` against\nthe present of this one.",
 		Flags: []cli.Flag{
 			workspaceFlag(&o.workspace), jsonFlag(e),
 			&cli.BoolFlag{Name: "stat", Usage: "count lines instead of showing them", Destination: &o.stat},
@@ -39,6 +39,9 @@ func runDiff(ctx context.Context, e *env, o diffOptions, args []string) error {
 	req, err := o.request(e)
 	if err != nil {
 		return err
+	}
+	if len(args) > 0 && betweenWorkspaces(args[0]) {
+		return e.diffBetween(ctx, o, req, args)
 	}
 	return e.withWorkspace(ctx, o.workspace, workspace.ReadOnly, func(ops workspace.Operations) error {
 		if req.From, req.To, args, err = splitPoints(ctx, ops, args); err != nil {
@@ -71,9 +74,13 @@ func (o *diffOptions) request(e *env) (*workspace.DiffRequest, error) {
 }
 
 func (e *env) showDiff(ctx context.Context, ops workspace.Operations, req *workspace.DiffRequest, exitCode bool) error {
+	return e.pagedDiff(exitCode, func(w io.Writer) (*workspace.DiffSummary, error) { return ops.Diff(ctx, req, w) })
+}
+
+func (e *env) pagedDiff(exitCode bool, diff func(io.Writer) (*workspace.DiffSummary, error)) error {
 	var sum *workspace.DiffSummary
 	err := e.paged(func(w io.Writer) (err error) {
-		sum, err = ops.Diff(ctx, req, w)
+		sum, err = diff(w)
 		return err
 	})
 	if err != nil {

@@ -34,8 +34,14 @@ func (c Changed) Path() string {
 // for their times, which follow their entries. Only directories that one of the
 // views says something about are read, so the cost follows the number of
 // changes.
-func Changes(a, b *View) ([]Changed, error) {
-	d := differ{a: a, b: b}
+func Changes(a, b *View) ([]Changed, error) { return changes(&differ{a: a, b: b}) }
+
+// ChangesByPath is Changes for views whose nodes have nothing to do with each
+// other: all directories are read, and nothing counts as renamed.
+func ChangesByPath(a, b *View) ([]Changed, error) { return changes(&differ{a: a, b: b, foreign: true}) }
+
+func changes(d *differ) ([]Changed, error) {
+	a, b := d.a, d.b
 	ra, err := a.Root()
 	if err != nil {
 		return nil, err
@@ -47,8 +53,10 @@ func Changes(a, b *View) ([]Changed, error) {
 	if err := d.both(ra, rb); err != nil {
 		return nil, err
 	}
-	if err := d.links(ra, rb); err != nil {
-		return nil, err
+	if !d.foreign {
+		if err := d.links(ra, rb); err != nil {
+			return nil, err
+		}
 	}
 	out := append(d.changed, d.pair()...)
 	slices.SortFunc(out, func(x, y Changed) int { return cmp.Compare(x.Path(), y.Path()) })
@@ -57,6 +65,7 @@ func Changes(a, b *View) ([]Changed, error) {
 
 type differ struct {
 	a, b       *View
+	foreign    bool // equal node numbers mean nothing
 	changed    []Changed
 	gone, came []Item
 }
@@ -133,7 +142,7 @@ func (d *differ) candidates(ia, ib Item) ([]string, error) {
 	for name := range d.b.changedNames(ib.ID()) {
 		names[name] = true
 	}
-	sameLower := ia.ID() == ib.ID() && (visible(ia.f.up, ia.f.dir) == nil) == (visible(ib.f.up, ib.f.dir) == nil)
+	sameLower := !d.foreign && ia.ID() == ib.ID() && (visible(ia.f.up, ia.f.dir) == nil) == (visible(ib.f.up, ib.f.dir) == nil)
 	if !sameLower {
 		la, err := d.a.List(ia)
 		if err != nil {
@@ -199,7 +208,7 @@ func (d *differ) pair() []Changed {
 		}
 	}
 	for _, old := range rest {
-		if i, ok := byNode[old.ID()]; ok && !used[i] {
+		if i, ok := byNode[old.ID()]; ok && !used[i] && !d.foreign {
 			used[i] = true
 			out = append(out, Changed{&old, &d.came[i]})
 			continue
@@ -258,7 +267,8 @@ func sameBytes(a, b Item) (bool, error) {
 		return false, nil
 	}
 	ra, rb := a.Open(), b.Open()
-	bufA, bufB := make([]byte, 64<<10), make([]byte, 64<<10)
+	n := min(a.Stat.Attr.Size+1, 64<<10)
+	bufA, bufB := make([]byte, n), make([]byte, n)
 	for {
 		n, errA := io.ReadFull(ra, bufA)
 		m, errB := io.ReadFull(rb, bufB)

@@ -230,6 +230,9 @@ func (g *merger) slot(k entryKey, c slotChange) error {
 	}
 	z := g.mapped(c.now)
 	switch {
+	case z == 0 && ours == 0 && g.gone(&g.theirs, c.base) && len(g.ours.added[c.base]) > 0:
+		g.conflict(k, "deleted in the fork, moved in the workspace", []journal.NodeID{c.base}, []journal.NodeID{c.base})
+		return nil
 	case c.now == c.base || z == ours:
 		if raw.Kind == journal.EntryNone && theirs.Kind == journal.EntryNode && z == c.now && !g.gone(&g.ours, at.parent) {
 			g.pins = append(g.pins, k)

@@ -2,6 +2,12 @@ package tree
 
 import "github.com/winkfs/winkfs/journal"
 
+// Beside returns the view with other node numbers, and over the lower of a view
+// of a workspace with the same sources, to be compared with that one.
+func (v *View) Beside(a *View, number func(journal.NodeID) journal.NodeID) *View {
+	return NewView(Renumber(v.l.state, number), a.l.low, a.l.sources, v.store)
+}
+
 // Renumber returns a copy of the state in which nodes have other numbers. The
 // nodes' values and contents are shared with the original.
 func Renumber(s *journal.State, number func(journal.NodeID) journal.NodeID) *journal.State {

@@ -106,3 +106,66 @@ func TestMergeKilledAtWrite(t *testing.T) {
 	harness.Same(t, "the fork", harness.MustDump(t, f.Mount), after, 0)
 	p.Remount()
 }
+
+// TestDaemonKilledAtWrite kills the parent's daemon at its k-th write while it
+// has a fork made, and then merges one. The parent is whole at every k, and what
+// was answered is there.
+func TestDaemonKilledAtWrite(t *testing.T) {
+	harness.Require(t, "binary", "fuse")
+	p := parent(t, "")
+	work(t, p.Mount, 8, 60)
+	f := fork(p, "fork")
+	work(t, f.Mount, 9, 60)
+	before, after := harness.MustDump(t, p.Mount), harness.MustDump(t, f.Mount)
+	f.Umount()
+	p.Umount()
+	const omit = harness.OmitIno | harness.OmitDirMtime
+	killed := 0
+	for k := 1; ; k = step(k) {
+		name := fmt.Sprintf("clone%d", k)
+		cloned, merged, alive := underDaemon(t, p, k, name)
+		p.Remount()
+		p.MustIn("verify")
+		got := harness.MustDump(t, p.Mount)
+		there := strings.Contains(p.Must("list", "--json"), `"`+name+`"`)
+		if cloned && !there {
+			t.Errorf("k = %d: the fork was answered and is not there", k)
+		}
+		if there {
+			p.Must("verify", name)
+		}
+		changed := len(harness.Differences(got, before, omit)) > 0
+		if merged && !changed {
+			t.Errorf("k = %d: the merge was answered and is not there", k)
+		}
+		if changed {
+			harness.Same(t, fmt.Sprintf("merged, killed at %d", k), got, after, omit)
+			p.MustIn("undo", lastMerge(p))
+		}
+		p.Umount()
+		if alive || t.Failed() {
+			break
+		}
+		killed++
+	}
+	if killed < 10 {
+		t.Errorf("only %d daemons were killed", killed)
+	}
+}
+
+// underDaemon clones and merges under a daemon that kills itself at its k-th
+// write, and reports what was answered and whether the daemon came to its end.
+func underDaemon(t *testing.T, p *harness.Workspace, k int, name string) (cloned, merged, alive bool) {
+	t.Helper()
+	d, err := p.Foreground([]string{fmt.Sprintf("WINKFS_CRASH_AT_WRITE=%d", k)}, "-w", p.Name, p.Mount)
+	if err != nil {
+		if !strings.Contains(err.Error(), "killed") {
+			t.Fatalf("k = %d: mount: %v", k, err)
+		}
+		return false, false, false
+	}
+	cloned = p.Run("clone", "-w", p.Name, "--with-changes", name).Code == 0
+	merged = p.Run("merge", "fork").Code == 0
+	p.Run("umount", p.Name)
+	return cloned, merged, d.Wait() == nil
+}

@@ -137,7 +137,7 @@ func lastMerge(w *harness.Workspace) string {
 // TestForkAlone merges into a parent that did nothing since: it then is what
 // the fork is.
 func TestForkAlone(t *testing.T) {
-	runs(t, 6, func(t *testing.T, seed uint64) {
+	runs(t, 4, func(t *testing.T, seed uint64) {
 		p := parent(t, "")
 		work(t, p.Mount, seed, 80)
 		f := fork(p, "fork")
@@ -154,7 +154,7 @@ func TestForkAlone(t *testing.T) {
 
 // TestForkBeside merges into a parent that worked in another directory.
 func TestForkBeside(t *testing.T) {
-	runs(t, 6, func(t *testing.T, seed uint64) {
+	runs(t, 4, func(t *testing.T, seed uint64) {
 		p := parent(t, "ours", "theirs")
 		work(t, p.Mount+"/ours", seed, 40)
 		work(t, p.Mount+"/theirs", seed+1, 40)
@@ -181,7 +181,7 @@ func TestForkBeside(t *testing.T) {
 func TestForkOverlap(t *testing.T) {
 	done := 0
 	n := uint64(0)
-	runs(t, 12, func(t *testing.T, seed uint64) {
+	runs(t, 8, func(t *testing.T, seed uint64) {
 		p := parent(t, "")
 		work(t, p.Mount, seed, 40)
 		f := fork(p, "fork")

@@ -20,6 +20,11 @@ func (c *Client) Show(ctx context.Context, req *workspace.ShowRequest) (*workspa
 	return ask[workspace.ShowResult](ctx, c, "show", req)
 }
 
+// Files asks for the changed files.
+func (c *Client) Files(ctx context.Context, req *workspace.FilesRequest) (*workspace.FilesResult, error) {
+	return ask[workspace.FilesResult](ctx, c, "files", req)
+}
+
 // Undo asks for a command or record to be reverted.
 func (c *Client) Undo(ctx context.Context, req *workspace.UndoRequest) (*workspace.HistoryResult, error) {
 	return ask[workspace.HistoryResult](ctx, c, "undo", req)

@@ -31,6 +31,7 @@ func NewServer(ops workspace.Operations, log *slog.Logger) *Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/status", call(s, func(ctx context.Context, _ *struct{}) (*workspace.Status, error) { return ops.Status(ctx) }))
 	mux.HandleFunc("POST /v1/show", call(s, ops.Show))
+	mux.HandleFunc("POST /v1/files", call(s, ops.Files))
 	mux.HandleFunc("POST /v1/undo", call(s, ops.Undo))
 	mux.HandleFunc("POST /v1/redo", call(s, ops.Redo))
 	mux.HandleFunc("POST /v1/rollback", call(s, ops.Rollback))
