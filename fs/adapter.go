@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
 
 	"github.com/winkfs/winkfs/fs/dev"
 	"github.com/winkfs/winkfs/fs/tree"
@@ -55,11 +56,15 @@ func request(h *fuse.InHeader) *tree.Request {
 func node(h *fuse.InHeader) journal.NodeID { return journal.NodeID(dev.Root(h.NodeId)) }
 
 // encode fills in an entry: the node, its attributes, and how long the kernel
-// may believe both.
-func encode(out *fuse.EntryOut, s *tree.Stat, ttl time.Duration) {
+// may believe both. What the host does within a directory, or through another
+// name of a file, may be seen later than what it does to their names.
+func (a *adapter) encode(out *fuse.EntryOut, s *tree.Stat, ttl time.Duration) {
 	out.NodeId = uint64(s.ID)
 	out.Generation = s.Gen
 	out.SetEntryTimeout(ttl)
+	if s.Attr.Mode&unix.S_IFMT == unix.S_IFDIR || s.Attr.Nlink > 1 {
+		ttl = min(ttl, a.tree.Ttl(s.ID))
+	}
 	out.SetAttrTimeout(ttl)
 	encodeAttr(&out.Attr, s)
 }

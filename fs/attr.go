@@ -14,6 +14,7 @@ func (a *adapter) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrO
 	if err != nil {
 		return a.status("getattr", &in.InHeader, "", err)
 	}
+	a.dropped(&s)
 	out.SetTimeout(a.tree.Ttl(id))
 	encodeAttr(&out.Attr, &s)
 	return fuse.OK
@@ -84,6 +85,7 @@ func (a *adapter) Statx(_ <-chan struct{}, in *fuse.StatxIn, out *fuse.StatxOut)
 	if err != nil {
 		return a.status("statx", &in.InHeader, "", err)
 	}
+	a.dropped(&s)
 	out.SetTimeout(a.tree.Ttl(id))
 	encodeStatx(&out.Statx, &s)
 	return fuse.OK

@@ -68,8 +68,23 @@ func (n *Notifier) Entry(parent journal.NodeID, name string) {
 	n.queue.Inode(uint64(parent))
 }
 
+// Expire implements tree.Notifier.
+func (n *Notifier) Expire(parent journal.NodeID, name string) { n.queue.Expire(uint64(parent), name) }
+
+// Epoch implements tree.Notifier.
+func (n *Notifier) Epoch() bool { return n.queue.IncEpoch() }
+
 // Inode implements tree.Notifier.
 func (n *Notifier) Inode(id journal.NodeID) { n.queue.Inode(uint64(id)) }
+
+// dropped returns when the kernel has dropped what the tree found to be out of
+// date. It waits for READs of the file that are under way, which others answer
+// (dev's watchdog), and for no lock that a request holds.
+func (a *adapter) dropped(s *tree.Stat) {
+	if n := a.notify.Load(); n != nil && s.Changed {
+		n.queue.InodeNow(uint64(s.ID))
+	}
+}
 
 // Queue gives access to the rarer notifications.
 func (n *Notifier) Queue() *dev.Queue { return n.queue }

@@ -17,7 +17,8 @@ func (a *adapter) Lookup(_ <-chan struct{}, h *fuse.InHeader, name string, out *
 	s, err := a.tree.Lookup(request(h), parent, name)
 	switch {
 	case err == nil:
-		encode(out, &s, a.tree.Ttl(parent))
+		a.dropped(&s)
+		a.encode(out, &s, a.tree.Ttl(parent))
 		return fuse.OK
 	case err == tree.ErrNotExist || errors.Is(err, tree.ErrNotExist):
 		out.SetEntryTimeout(a.tree.Ttl(parent))
@@ -34,7 +35,7 @@ func (a *adapter) entry(op string, h *fuse.InHeader, name string, out *fuse.Entr
 	if err != nil {
 		return a.status(op, h, name, err)
 	}
-	encode(out, s, a.tree.Ttl(node(h)))
+	a.encode(out, s, a.tree.Ttl(node(h)))
 	return fuse.OK
 }
 

@@ -23,7 +23,7 @@ func (a *adapter) ReadDirPlus(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirE
 			return false
 		}
 		if e.Stat != nil {
-			encode(entry, e.Stat, ttl)
+			a.encode(entry, e.Stat, ttl)
 		}
 		return true
 	})

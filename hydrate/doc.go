@@ -1,8 +1,8 @@
 // Package hydrate brings the sources of a workspace in and keeps sight of them.
 //
-// Its Watcher tells the tree when the host changes a lower directory, by
-// inotify on each directory that the tree has read and the kernel may have
-// cached. Walk fills the kernel's caches after a mount.
+// Its Watcher tells the tree when the host changes the lower, by inotify on each
+// directory that the kernel may have cached and on each file that has several
+// names. Walk fills the kernel's caches after a mount.
 //
 // # Invariants
 //
@@ -29,7 +29,10 @@
 // limit is the user's and not ours: editors and build tools of the same user
 // need watches too.
 //
-// What inotify misses stays missed: a write through a hard link that lies
-// outside the watched directories, and stores through a shared mapping until
-// it is unmapped.
+// A watch that nobody needs any more is kept for a second, as it is cheaper than
+// a new one for a directory that is forgotten and looked up again.
+//
+// What inotify misses stays missed: stores through a shared mapping until it is
+// unmapped, and a second name that a file gets in a directory that is not
+// watched, with what is written through it, until the file is looked up again.
 package hydrate

@@ -15,7 +15,7 @@ const (
 	// change is delivered at once; under a steady stream the pause doubles each
 	// time, so that a file written a thousand times is told a few dozen times.
 	minPause = time.Millisecond
-	maxPause = 32 * time.Millisecond
+	maxPause = 8 * time.Millisecond
 )
 
 // key is one thing that changed. An empty name means the directory itself.

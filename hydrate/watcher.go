@@ -15,11 +15,11 @@ import (
 	"github.com/winkfs/winkfs/journal"
 )
 
-// mask is what is asked of a lower directory. IN_CLOSE_WRITE stands in for
+// mask is what is asked of a lower directory or file. IN_CLOSE_WRITE stands in for
 // stores through a mapping, which cause no IN_MODIFY.
 const mask = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
 	unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_CLOSE_WRITE |
-	unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_ONLYDIR
+	unix.IN_DELETE_SELF | unix.IN_MOVE_SELF
 
 // Sink is told what the host changed. The Watcher calls it from one goroutine
 // of its own, one call at a time, holding no lock.
@@ -27,9 +27,9 @@ type Sink interface {
 	// LowerChanged says that the name in the lower directory of dir, what it
 	// leads to, or the listing and times of dir itself may have changed.
 	LowerChanged(dir journal.NodeID, name string)
-	// LowerSelfChanged says that the lower directory itself changed its
-	// attributes, moved or was deleted.
-	LowerSelfChanged(dir journal.NodeID)
+	// LowerSelfChanged says that the lower directory or file itself changed: its
+	// attributes or bytes, or that it moved or was deleted.
+	LowerSelfChanged(id journal.NodeID)
 	// LowerOverflow says that changes were lost: anything in any watched
 	// directory may have changed.
 	LowerOverflow()
@@ -60,6 +60,8 @@ type Watcher struct {
 	closed bool                       // protected by mu; only ever set
 	byWD   map[int32][]journal.NodeID // protected by mu; one directory may be several nodes
 	byNode map[journal.NodeID]int32   // protected by mu
+	idle   map[journal.NodeID]bool    // watched nodes that nobody needs; protected by mu
+	sweep  *time.Timer                // ends the watches of idle; nil: none is idle; protected by mu
 }
 
 var _ tree.Watcher = (*Watcher)(nil)
@@ -79,6 +81,7 @@ func NewWatcher(o Options) (*Watcher, error) {
 		max:    o.MaxWatches,
 		byWD:   map[int32][]journal.NodeID{},
 		byNode: map[journal.NodeID]int32{},
+		idle:   map[journal.NodeID]bool{},
 	}
 	if w.log == nil {
 		w.log = slog.New(slog.DiscardHandler)
@@ -109,7 +112,7 @@ func (w *Watcher) Start(sink Sink) {
 	}()
 }
 
-// Watch begins to watch the directory open at fd for the node. It reports
+// Watch begins to watch the directory or file open at fd for the node. It reports
 // false when the directory can't be watched; Degraded then says why. Watching
 // a directory again is cheap and changes nothing.
 func (w *Watcher) Watch(id journal.NodeID, fd int) bool {
@@ -122,7 +125,8 @@ func (w *Watcher) Watch(id journal.NodeID, fd int) bool {
 	if w.closed {
 		return false
 	}
-	if _, ok := w.byNode[id]; !ok && len(w.byWD) >= w.max {
+	delete(w.idle, id)
+	if _, ok := w.byNode[id]; !ok && len(w.byWD) >= w.max && !w.sweepLocked(1) {
 		w.failed.add(limitReason)
 		return false
 	}
@@ -172,21 +176,61 @@ func (w *Watcher) unbindLocked(id journal.NodeID, wd int32) {
 	}
 }
 
-// Unwatch ends the watch of a node. Events of it that wait may still be
-// delivered. Nothing happens for a node that is not watched.
+// Unwatch says that the watch of a node is not needed any more. It ends soon, or
+// when its place is needed, so that a node that is watched again meanwhile costs
+// little. Nothing happens for a node that is not watched.
 func (w *Watcher) Unwatch(id journal.NodeID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if wd, ok := w.byNode[id]; ok && !w.closed {
-		w.unbindLocked(id, wd)
+	if _, ok := w.byNode[id]; !ok || w.closed {
+		return
+	}
+	w.idle[id] = true
+	if w.sweep == nil {
+		w.sweep = time.AfterFunc(idleTime, w.sweepIdle)
 	}
 }
 
-// Len returns the number of watched nodes.
+const (
+	idleTime   = time.Second
+	sweepBatch = 256 // watches ended while the lock is held
+)
+
+// sweepIdle ends the idle watches, a batch each time, so that others get their
+// turn in between.
+func (w *Watcher) sweepIdle() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sweepLocked(sweepBatch)
+	if len(w.idle) > 0 && !w.closed {
+		w.sweep.Reset(time.Millisecond)
+		return
+	}
+	w.sweep = nil
+}
+
+// sweepLocked ends up to n idle watches and reports whether it ended any.
+// Preconditions: w.mu held.
+func (w *Watcher) sweepLocked(n int) bool {
+	ended := false
+	for id := range w.idle {
+		if n--; n < 0 || w.closed {
+			break
+		}
+		delete(w.idle, id)
+		if wd, ok := w.byNode[id]; ok {
+			w.unbindLocked(id, wd)
+			ended = true
+		}
+	}
+	return ended
+}
+
+// Len returns the number of watched nodes that are needed.
 func (w *Watcher) Len() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.byNode)
+	return len(w.byNode) - len(w.idle)
 }
 
 // Degraded names what can't be watched and how to mend it; empty when all is
@@ -202,6 +246,9 @@ func (w *Watcher) Close() error {
 		return nil
 	}
 	w.closed = true
+	if w.sweep != nil {
+		w.sweep.Stop()
+	}
 	w.mu.Unlock()
 	err := w.file.Close()
 	w.queue.close()
@@ -250,11 +297,12 @@ func (w *Watcher) nodes(e event) []journal.NodeID {
 	defer w.mu.Unlock()
 	ids := slices.Clone(w.byWD[e.wd])
 	if e.mask&unix.IN_IGNORED == 0 {
-		return ids
+		return slices.DeleteFunc(ids, func(id journal.NodeID) bool { return w.idle[id] })
 	}
 	for _, id := range ids {
 		if w.byNode[id] == e.wd {
 			delete(w.byNode, id)
+			delete(w.idle, id)
 		}
 	}
 	delete(w.byWD, e.wd)

@@ -363,12 +363,56 @@ func TestUnwatchableFileSystems(t *testing.T) {
 	if got := w.Degraded(); len(got) != 1 || !strings.Contains(got[0], "proc") {
 		t.Errorf("Degraded: got %q", got)
 	}
-	if fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
-		defer unix.Close(fd)
-		if w.Watch(2, fd) {
-			t.Error("claims to watch a file")
-		}
+}
+
+func TestFileIsSeenThroughAllNames(t *testing.T) {
+	a, b := t.TempDir(), t.TempDir()
+	check(t, os.WriteFile(a+"/f", []byte("one"), 0o644))
+	check(t, os.Link(a+"/f", b+"/g"))
+	w, r := start(t, Options{})
+	fd, err := unix.Open(a+"/f", unix.O_PATH|unix.O_CLOEXEC, 0)
+	check(t, err)
+	defer unix.Close(fd)
+	if !w.Watch(7, fd) {
+		t.Fatal("can't watch a file")
 	}
+	for _, do := range []func() error{
+		func() error { return os.WriteFile(b+"/g", []byte("two"), 0o644) },
+		func() error { return os.Chmod(b+"/g", 0o600) },
+		func() error { return os.Remove(b + "/g") },
+	} {
+		r.reset()
+		check(t, do())
+		r.awaitKey(t, key{7, ""})
+	}
+}
+
+func TestIdleWatchesEnd(t *testing.T) {
+	w, _ := start(t, Options{MaxWatches: 2})
+	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
+	mustWatch(t, w, 1, dirs[0])
+	mustWatch(t, w, 2, dirs[1])
+	w.Unwatch(1)
+	w.Unwatch(2)
+	mustWatch(t, w, 2, dirs[1]) // needed again
+	mustWatch(t, w, 3, dirs[2]) // takes the place of the idle one
+	if watch(t, w, 1, dirs[0]) {
+		t.Error("more watches than allowed")
+	}
+	w.Unwatch(3)
+	for range 300 {
+		if w.watches() == 1 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%d watches are left, want 1", w.watches())
+}
+
+func (w *Watcher) watches() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.byWD)
 }
 
 func TestClose(t *testing.T) {

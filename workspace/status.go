@@ -34,22 +34,6 @@ func (w *Workspace) Status(context.Context) (*Status, error) {
 	return st, nil
 }
 
-// degraded lists what works worse than it could, and why.
-func (w *Workspace) degraded(m *mounted) []string {
-	out := append([]string{}, m.Degraded()...)
-	if w.watcher == nil {
-		out = append(out, "inotify is not to be had: edits on the host show after a second")
-	} else {
-		out = append(out, w.watcher.Degraded()...)
-	}
-	for _, l := range w.host().Layers {
-		if !l.OK {
-			out = append(out, l.Name+": "+l.Detail)
-		}
-	}
-	return out
-}
-
 // counts counts the changed paths against the base. A rename counts as one
 // path that came and one that went.
 func (w *Workspace) counts() (ChangeCounts, error) {

@@ -1,6 +1,7 @@
 package dev
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -68,7 +69,7 @@ func (c *Conn) open(cfg *Config, fsys fuse.RawFileSystem) error {
 		return err
 	}
 	c.note(idmap)
-	c.queue = newQueue(fd, cfg.Logger)
+	c.queue = newQueue(fd, knowsEpochs(c.init), cfg.Logger)
 	if cfg.Prepare != nil {
 		cfg.Prepare(c.queue)
 	}
@@ -92,6 +93,18 @@ func (c *Conn) note(idmap bool) {
 	if idmap && c.caps&fuse.CAP_ALLOW_IDMAP == 0 {
 		c.deg = append(c.deg, noIDMap)
 	}
+	if !knowsEpochs(c.init) {
+		c.deg = append(c.deg, noEpochs)
+	}
+}
+
+const noEpochs = "the kernel can't be told to look up all names again (needs Linux 6.16): after very many edits on the host at once, " +
+	"new names may stay unseen where they were looked for in vain before"
+
+// knowsEpochs reads the kernel's minor version from its INIT request (struct
+// fuse_init_in: minor at 4): FUSE_NOTIFY_INC_EPOCH came with 7.44.
+func knowsEpochs(init []byte) bool {
+	return len(init) >= inHeader+8 && binary.NativeEndian.Uint32(init[inHeader+4:]) >= 44
 }
 
 // end closes the descriptor after the last request was answered.

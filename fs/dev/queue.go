@@ -16,10 +16,12 @@ type note struct {
 }
 
 // Queue holds notifications until its goroutine has written them. Its methods
-// but Flush never block, and may be called under any lock and from handlers.
+// but Flush and InodeNow never block, and may be called under any lock and from
+// handlers.
 type Queue struct {
-	fd  int
-	log *slog.Logger
+	fd     int
+	log    *slog.Logger
+	epochs bool // the kernel knows FUSE_NOTIFY_INC_EPOCH
 
 	mu     sync.Mutex
 	change sync.Cond // mu; more to do, or something was done
@@ -40,8 +42,8 @@ type store struct {
 	data      []byte
 }
 
-func newQueue(fd int, log *slog.Logger) *Queue {
-	q := &Queue{fd: fd, log: log, at: map[note]int{}, ended: make(chan struct{})}
+func newQueue(fd int, epochs bool, log *slog.Logger) *Queue {
+	q := &Queue{fd: fd, epochs: epochs, log: log, at: map[note]int{}, ended: make(chan struct{})}
 	q.change.L = &q.mu
 	return q
 }
@@ -49,6 +51,13 @@ func newQueue(fd int, log *slog.Logger) *Queue {
 // Inode says that everything cached of the node may differ: bytes, attributes,
 // a directory's listing.
 func (q *Queue) Inode(node uint64) { q.add(note{kind: notifyInvalInode, node: node}) }
+
+// InodeNow is Inode, done on return. It may be called from a handler, under no
+// lock, since the kernel waits only for pages of the file that are being read.
+func (q *Queue) InodeNow(node uint64) {
+	_, err := unix.Write(q.fd, appendInode(nil, node))
+	q.check(err, notifyInvalInode, node)
+}
 
 // Entry says that the name in the directory may lead elsewhere. If the kernel
 // does not know the name it drops nothing, not even the listing: notify Inode
@@ -64,8 +73,15 @@ func (q *Queue) Expire(parent uint64, name string) {
 }
 
 // IncEpoch says that every name must be looked up again. Listings, attributes
-// and bytes are not dropped.
-func (q *Queue) IncEpoch() { q.add(note{kind: notifyIncEpoch}) }
+// and bytes are not dropped. It reports false, and does nothing, if the kernel
+// does not know this notification.
+func (q *Queue) IncEpoch() bool {
+	if !q.epochs {
+		return false
+	}
+	q.add(note{kind: notifyIncEpoch})
+	return true
+}
 
 // Store gives the kernel bytes of a file for its cache, if it knows the node at
 // that time. The slice belongs to the queue from then on.

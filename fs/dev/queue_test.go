@@ -19,7 +19,7 @@ func newKernel(t *testing.T) (*Queue, int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := newQueue(fds[0], slog.New(slog.DiscardHandler))
+	q := newQueue(fds[0], true, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { unix.Close(fds[0]); unix.Close(fds[1]) })
 	return q, fds[1]
 }

@@ -19,9 +19,9 @@ const resolve = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_N
 type Dir struct {
 	fs     *FS
 	root   *Dir
-	parent *Dir // nil for a root
-	name   string
-	ino    uint64 // 0 = not known; what is opened must have this number
+	at     atomic.Pointer[place] // nil for a root, which stays
+	kept   atomic.Pointer[Kept]  // used rather than the name, unless nil
+	ino    atomic.Uint64         // 0 = not known; what is opened must have this number
 	source uint32
 	rootFD int                     // of a root
 	mnt    uint64                  // of a root: the mount that it lies in
@@ -30,60 +30,120 @@ type Dir struct {
 	slow   bool                    // of a root: its file system may hang
 }
 
+// place is where a directory lies. It is never changed, only replaced.
+type place struct {
+	parent *Dir
+	name   string
+}
+
 // Source returns the number of the source that the directory belongs to.
 func (d *Dir) Source() uint32 { return d.source }
 
 // Ino returns the directory's inode number, 0 if it was not seen yet.
-func (d *Dir) Ino() uint64 { return d.ino }
+func (d *Dir) Ino() uint64 { return d.ino.Load() }
 
 // Path returns the path below the source, "" for the source itself.
 func (d *Dir) Path() string {
-	if d.parent == nil {
+	at := d.at.Load()
+	if at == nil {
 		return ""
 	}
-	return d.parent.PathOf(d.name)
+	return at.parent.PathOf(at.name)
 }
 
 // PathOf returns the path below the source of a name in the directory.
 func (d *Dir) PathOf(name string) string {
 	n := len(name)
-	for p := d; p.parent != nil; p = p.parent {
-		n += len(p.name) + 1
+	var above []string // innermost first
+	for at := d.at.Load(); at != nil; at = at.parent.at.Load() {
+		above = append(above, at.name)
+		n += len(at.name) + 1
 	}
-	b := make([]byte, n)
-	i := n - copy(b[n-len(name):], name)
-	for p := d; p.parent != nil; p = p.parent {
-		i--
-		b[i] = '/'
-		i -= len(p.name)
-		copy(b[i:], p.name)
+	b := make([]byte, 0, n)
+	for i := len(above) - 1; i >= 0; i-- {
+		b = append(append(b, above[i]...), '/')
 	}
-	return string(b)
+	return string(append(b, name...))
 }
 
 // Child returns the directory of that name in d, without looking at the disk.
 // A non-zero ino is checked when it is opened.
 func (d *Dir) Child(name string, ino uint64) *Dir {
-	return &Dir{fs: d.fs, root: d.root, parent: d, name: name, ino: ino, source: d.source}
+	c := &Dir{fs: d.fs, root: d.root, source: d.source}
+	c.ino.Store(ino)
+	c.at.Store(&place{d, name})
+	return c
+}
+
+// Keep makes the directory use a descriptor of it rather than its name, which
+// the host has taken away; nil ends that. The caller closes it.
+func (d *Dir) Keep(k *Kept) { d.kept.Store(k) }
+
+// Become says that the host has put another directory in the place of this one.
+func (d *Dir) Become(ino uint64) {
+	d.ino.Store(ino)
+	d.below.Store(nil)
+}
+
+// Move says that the host has moved the directory to where to lies. Everything
+// below it is found there from then on. It reports false, and does nothing, if
+// that would put the directory below itself: what is known of the directories
+// above is then older than the move. Only one Move may be under way.
+func (d *Dir) Move(to *Dir) bool {
+	at := to.at.Load()
+	if at == nil || d.at.Load() == nil {
+		return false
+	}
+	for p := at.parent; p != nil; p = p.parent() {
+		if p == d {
+			return false
+		}
+	}
+	d.at.Store(at)
+	d.Restack(to)
+	return true
+}
+
+func (d *Dir) parent() *Dir {
+	if at := d.at.Load(); at != nil {
+		return at.parent
+	}
+	return nil
+}
+
+// name returns the last component of the path.
+func (d *Dir) name() string {
+	if at := d.at.Load(); at != nil {
+		return at.name
+	}
+	return ""
 }
 
 // same reports whether both are the same path below the same source.
 func (d *Dir) same(e *Dir) bool {
 	for d != e {
-		if d == nil || e == nil || d.root != e.root || d.name != e.name || d.parent == nil || e.parent == nil {
+		if d == nil || e == nil || d.root != e.root {
 			return false
 		}
-		d, e = d.parent, e.parent
+		dat, eat := d.at.Load(), e.at.Load()
+		if dat == nil || eat == nil || dat.name != eat.name {
+			return false
+		}
+		d, e = dat.parent, eat.parent
 	}
 	return true
 }
 
 // with calls fn with an open descriptor of the directory.
 func (d *Dir) with(fn func(fd int) error) error {
-	if d.parent == nil {
+	at := d.at.Load()
+	if at == nil {
 		return fn(d.rootFD)
 	}
-	f, err := d.fs.cache.get(fdKey{dir: d}, d.open)
+	if k := d.kept.Load(); k != nil {
+		return k.with(fn)
+	}
+	f, err := d.fs.cache.get(fdKey{at.parent, at.name, true}, d.Ino(), func() (int, uint64, error) { return d.open(at) })
 	if err != nil {
 		return err
 	}
@@ -91,25 +151,25 @@ func (d *Dir) with(fn func(fd int) error) error {
 	return fn(f.n)
 }
 
-func (d *Dir) open() (int, error) {
+func (d *Dir) open(at *place) (int, uint64, error) {
 	n := -1
-	err := d.parent.with(func(pfd int) error {
+	err := at.parent.with(func(pfd int) error {
 		var err error
-		n, err = openBeneath(pfd, d.name, unix.O_DIRECTORY|unix.O_RDONLY)
+		n, err = openBeneath(pfd, at.name, unix.O_DIRECTORY|unix.O_RDONLY)
 		if errors.Is(err, unix.EACCES) {
 			// Without read permission names can still be looked up.
-			n, err = openBeneath(pfd, d.name, unix.O_DIRECTORY|unix.O_PATH)
+			n, err = openBeneath(pfd, at.name, unix.O_DIRECTORY|unix.O_PATH)
 		}
 		return err
 	})
+	var ino uint64
+	if err == nil {
+		ino, err = File{Ino: d.Ino()}.opened(n, 0)
+	}
 	if err != nil {
-		return -1, fmt.Errorf("open lower directory %q: %w", d.name, err)
+		return -1, 0, fmt.Errorf("open lower directory %q: %w", at.name, err)
 	}
-	if err := checkIno(n, d.ino); err != nil {
-		unix.Close(n)
-		return -1, fmt.Errorf("open lower directory %q: %w", d.name, err)
-	}
-	return n, nil
+	return n, ino, nil
 }
 
 // openBeneath opens one name in a directory, not following symbolic links and,
@@ -134,22 +194,6 @@ func openBeneath(dirfd int, name string, flags int) (int, error) {
 		}
 		return n, err
 	}
-}
-
-// checkIno verifies that the descriptor is open on the inode that was seen
-// before.
-func checkIno(fd int, ino uint64) error {
-	if ino == 0 {
-		return nil
-	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return err
-	}
-	if st.Ino != ino {
-		return ErrStale
-	}
-	return nil
 }
 
 // Stat returns the attributes of a name in the directory, or of the directory
@@ -181,6 +225,42 @@ func (d *Dir) Watch(fn func(fd int) bool) bool {
 	return err == nil && ok
 }
 
+// Drop closes the cached descriptor of what the name in the directory led to,
+// so that the next use looks again.
+func (d *Dir) Drop(name string) {
+	if k := d.Detach(name, 0); k != nil {
+		k.Close()
+	}
+}
+
+// DropPath closes the cached descriptors of the directory and of those above it,
+// so that the next use looks again for all of them.
+func (d *Dir) DropPath() {
+	for at := d.at.Load(); at != nil; at = at.parent.at.Load() {
+		if f := d.fs.cache.take(fdKey{at.parent, at.name, true}, 0); f != nil {
+			d.fs.cache.put(f)
+		}
+	}
+}
+
+// Detach takes the cached descriptor of what the name in the directory led to
+// out of the cache, in whichever layer of a stack that was: nil if there is none
+// or it is open on the inode but. The caller must close it.
+func (d *Dir) Detach(name string, but uint64) (found *Kept) {
+	d.eachFound(func(l *Dir) {
+		for _, isDir := range []bool{false, true} {
+			for f := l.fs.cache.take(fdKey{l, name, isDir}, but); f != nil; f = l.fs.cache.take(fdKey{l, name, isDir}, but) {
+				if found != nil {
+					l.fs.cache.put(f)
+					continue
+				}
+				found = &Kept{fs: l.fs, dir: l, f: f}
+			}
+		}
+	})
+	return found
+}
+
 // Dirent is one entry of a lower directory.
 type Dirent struct {
 	Name   string
@@ -205,6 +285,10 @@ func (d *Dir) readOwn() ([]Dirent, error) {
 	err := d.with(func(fd int) error {
 		// A descriptor of its own, since the position belongs to the open file.
 		n, err := openBeneath(fd, ".", unix.O_DIRECTORY|unix.O_RDONLY)
+		if errors.Is(err, unix.EACCES) {
+			// "." needs search permission, which listing does not.
+			n, err = unix.Open(procPath(fd), unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		}
 		if err != nil {
 			return err
 		}
@@ -213,7 +297,7 @@ func (d *Dir) readOwn() ([]Dirent, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read lower directory %q: %w", d.name, err)
+		return nil, fmt.Errorf("read lower directory %q: %w", d.name(), err)
 	}
 	return out, nil
 }

@@ -32,7 +32,7 @@ func TestHangingClose(t *testing.T) {
 				return
 			}
 		}
-		File{Dir: root, Name: "a"}.Drop()
+		root.Drop("a")
 		done <- nil
 	}()
 	<-closing

@@ -8,13 +8,49 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File names a lower file that is not a directory. It holds no descriptor. The
-// zero value is a file that is not there: all that asks for it fails with
-// ErrStale.
+// File names a lower file. It holds no descriptor, unless it was kept. The zero
+// value is a file that is not there: all that asks for it fails with ErrStale.
 type File struct {
 	Dir  *Dir
-	Name string
-	Ino  uint64 // 0 = not known; what is opened must have this number
+	Name string // "" for the directory itself
+	// Ino and Btime, the time of birth in ns, tell the file from one that the host
+	// puts in its place: inode numbers are used again at once. 0 = not known.
+	Ino   uint64
+	Btime int64
+	// Kept is a descriptor of the file that is used rather than its name, which
+	// the host has taken away.
+	Kept *Kept
+}
+
+// Stat returns the file's attributes. Those of a name that leads to another
+// file by now are ErrStale.
+func (f File) Stat() (Stat, error) {
+	if f.Kept != nil {
+		return f.Kept.stat()
+	}
+	st, err := f.Dir.Stat(f.Name)
+	if err == nil && !st.Mounted && f.other(st.Ino, st.Btime) {
+		return st, fmt.Errorf("stat lower %q: %w", f.Name, ErrStale)
+	}
+	return st, err
+}
+
+// other reports whether an inode is not the file's.
+func (f File) other(ino uint64, btime int64) bool {
+	return f.Ino != 0 && ino != f.Ino || f.Btime != 0 && btime != 0 && btime != f.Btime
+}
+
+// At reports whether the file lies at that name of the directory, or of one
+// merged under it.
+func (f File) At(dir *Dir, name string) bool {
+	if f.Dir == nil || f.Name != name {
+		return false
+	}
+	at := false
+	dir.eachFound(func(d *Dir) {
+		at = at || f.Dir.same(d)
+	})
+	return at
 }
 
 // Same reports whether both name the same place, whatever is there.
@@ -22,10 +58,13 @@ func (f File) Same(g File) bool { return f.Name == g.Name && f.Dir.same(g.Dir) }
 
 // with calls fn with a descriptor of the regular file, open for reading.
 func (f File) with(fn func(fd int) error) error {
+	if f.Kept != nil {
+		return f.Kept.with(fn)
+	}
 	if f.Dir == nil {
 		return ErrStale
 	}
-	h, err := f.Dir.fs.cache.get(fdKey{dir: f.Dir, name: f.Name}, f.open)
+	h, err := f.Dir.fs.cache.get(fdKey{f.Dir, f.Name, false}, f.Ino, f.open)
 	if err != nil {
 		return err
 	}
@@ -33,7 +72,7 @@ func (f File) with(fn func(fd int) error) error {
 	return fn(h.n)
 }
 
-func (f File) open() (int, error) {
+func (f File) open() (int, uint64, error) {
 	n := -1
 	err := f.Dir.with(func(dfd int) error {
 		var err error
@@ -41,34 +80,30 @@ func (f File) open() (int, error) {
 		n, err = openBeneath(dfd, f.Name, unix.O_RDONLY|unix.O_NONBLOCK)
 		return err
 	})
+	var ino uint64
+	if err == nil {
+		ino, err = f.opened(n, unix.S_IFREG)
+	}
 	if err != nil {
-		return -1, fmt.Errorf("open lower %q: %w", f.Name, err)
+		return -1, 0, fmt.Errorf("open lower %q: %w", f.Name, err)
 	}
-	if err := checkRegular(n, f.Ino); err != nil {
-		unix.Close(n)
-		return -1, fmt.Errorf("open lower %q: %w", f.Name, err)
-	}
-	return n, nil
+	return n, ino, nil
 }
 
-func checkRegular(fd int, ino uint64) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return err
+// opened verifies that the descriptor is open on the file, and on one of that
+// type, 0 if any will do. It returns the inode number. On an error it closes the
+// descriptor.
+func (f File) opened(fd int, mode uint32) (uint64, error) {
+	var sx unix.Statx_t
+	err := unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_TYPE|unix.STATX_INO|unix.STATX_BTIME, &sx)
+	if err == nil && (f.other(sx.Ino, nanos(sx.Btime)) || mode != 0 && uint32(sx.Mode)&unix.S_IFMT != mode) {
+		err = ErrStale
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG || (ino != 0 && st.Ino != ino) {
-		return ErrStale
+	if err != nil {
+		unix.Close(fd)
+		return 0, err
 	}
-	return nil
-}
-
-// Drop closes the cached descriptor, for when the host replaced the file, in
-// whichever layer of a stack that was.
-func (f File) Drop() {
-	if f.Dir == nil {
-		return
-	}
-	f.Dir.eachFound(func(d *Dir) { d.fs.cache.drop(fdKey{dir: d, name: f.Name}) })
+	return sx.Ino, nil
 }
 
 // ReadAt reads from the file like pread(2): fewer bytes than asked for only at
@@ -135,9 +170,19 @@ func (f File) Readlink() (string, error) {
 	return target, nil
 }
 
+// Watch calls fn with a descriptor of the file, for inotify(7).
+func (f File) Watch(fn func(fd int) bool) bool {
+	ok := false
+	err := f.withPath(func(fd int) error { ok = fn(fd); return nil })
+	return err == nil && ok
+}
+
 // withPath calls fn with an O_PATH descriptor of the file, which is closed
 // afterwards.
 func (f File) withPath(fn func(fd int) error) error {
+	if f.Kept != nil {
+		return f.Kept.with(fn)
+	}
 	if f.Dir == nil {
 		return ErrStale
 	}
@@ -154,10 +199,10 @@ func (f File) withPath(fn func(fd int) error) error {
 		if err != nil {
 			return err
 		}
-		defer unix.Close(n)
-		if err := checkIno(n, f.Ino); err != nil {
+		if _, err := f.opened(n, 0); err != nil {
 			return err
 		}
+		defer unix.Close(n)
 		return fn(n)
 	})
 }

@@ -42,7 +42,8 @@ func (f *FS) Add(dirfd int) (*Dir, error) {
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return nil, fmt.Errorf("source: %w", unix.ENOTDIR)
 	}
-	d := &Dir{fs: f, source: uint32(len(f.roots) + 1), ino: st.Ino, rootFD: dirfd, mnt: st.Mnt_id}
+	d := &Dir{fs: f, source: uint32(len(f.roots) + 1), rootFD: dirfd, mnt: st.Mnt_id}
+	d.ino.Store(st.Ino)
 	d.root, d.slow = d, mayHang(dirfd)
 	f.roots = append(f.roots, d)
 	return d, nil
@@ -66,6 +67,19 @@ const (
 func mayHang(fd int) bool {
 	var st unix.Statfs_t
 	return unix.Fstatfs(fd, &st) != nil || !slices.Contains(local, int64(st.Type))
+}
+
+// IsAt reports whether a source's root lies at the path of the host, in the
+// mount that it lay in.
+func (d *Dir) IsAt(path string) (bool, error) {
+	var there, here unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, statMask, &there); err != nil {
+		return false, err
+	}
+	if err := unix.Statx(d.rootFD, "", unix.AT_EMPTY_PATH, statMask, &here); err != nil {
+		return false, err
+	}
+	return there.Ino == here.Ino && there.Mnt_id == d.mnt && there.Btime == here.Btime, nil
 }
 
 // Root returns the root directory of a source by number, nil if there is none.
@@ -92,6 +106,9 @@ func (f *FS) Locate(source uint32, path string) (dir *Dir, name string) {
 		d, path = d.Child(head, 0), rest
 	}
 }
+
+// DropAll closes the cached descriptors, so that the next uses look again.
+func (f *FS) DropAll() { f.cache.dropAll() }
 
 // Close closes all descriptors, those of the sources included, unless one of
 // them is in use by a system call that hangs.

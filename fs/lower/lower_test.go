@@ -107,7 +107,106 @@ func TestDescriptorsAreBounded(t *testing.T) {
 		}
 	}
 	root.fs.ahead.close()
-	if n := len(root.fs.cache.files); n > 4 {
+	if n := root.fs.cache.count; n > 4 {
 		t.Errorf("%d descriptors open, want at most 4", n)
+	}
+}
+
+// TestReplacedFileIsNeverRead replaces a file under its name, by one with another
+// inode number and by one that may get the same.
+func TestReplacedFileIsNeverRead(t *testing.T) {
+	_, root, dir := newFS(t, 8, func(dir string) { must(t, os.WriteFile(dir+"/f", []byte("old"), 0o644)) })
+	find := func() File {
+		st, err := root.Stat("f")
+		must(t, err)
+		return File{Dir: root, Name: "f", Ino: st.Ino, Btime: st.Btime}
+	}
+	read := func(f File) (string, error) {
+		buf := make([]byte, 8)
+		n, err := f.ReadAt(buf, 0)
+		return string(buf[:n]), err
+	}
+	old := find()
+	if got, err := read(old); got != "old" || err != nil {
+		t.Fatalf("got %q, %v", got, err)
+	}
+	must(t, os.WriteFile(dir+"/g", []byte("new"), 0o644))
+	must(t, os.Rename(dir+"/g", dir+"/f"))
+	if got, err := read(find()); got != "new" || err != nil {
+		t.Errorf("new file, with the old one's descriptor cached: got %q, %v", got, err)
+	}
+	if got, err := read(old); got != "old" || err != nil {
+		t.Errorf("old file, by its descriptor: got %q, %v", got, err)
+	}
+	root.Drop("f")
+	if got, err := read(old); !errors.Is(err, ErrStale) {
+		t.Errorf("old file: got %q, %v, want ErrStale", got, err)
+	}
+	last := find()
+	must(t, os.Remove(dir+"/f"))
+	must(t, os.WriteFile(dir+"/f", []byte("third"), 0o644))
+	if got, err := read(last); !errors.Is(err, ErrStale) {
+		t.Errorf("deleted file: got %q, %v, want ErrStale", got, err)
+	}
+	if _, err := last.Stat(); !errors.Is(err, ErrStale) {
+		t.Errorf("stat of a deleted file: %v, want ErrStale", err)
+	}
+}
+
+func TestKept(t *testing.T) {
+	_, root, dir := newFS(t, 2, func(dir string) {
+		must(t, os.WriteFile(dir+"/f", []byte("text"), 0o644))
+		must(t, os.Mkdir(dir+"/d", 0o755))
+		must(t, os.WriteFile(dir+"/d/g", nil, 0o644))
+	})
+	st, err := root.Stat("f")
+	must(t, err)
+	f := File{Dir: root, Name: "f", Ino: st.Ino}
+	buf := make([]byte, 4)
+	_, err = f.ReadAt(buf, 0)
+	must(t, err)
+	if root.Detach("f", st.Ino) != nil {
+		t.Error("took the descriptor of the file that is there")
+	}
+	must(t, os.Remove(dir+"/f"))
+	f.Kept = root.Detach("f", 0)
+	if f.Kept == nil {
+		t.Fatal("the descriptor was not cached")
+	}
+	if st, err := f.Stat(); err != nil || st.Nlink != 0 {
+		t.Errorf("stat: %d links, %v", st.Nlink, err)
+	}
+	if n, err := f.ReadAt(buf, 0); n != 4 || err != nil {
+		t.Errorf("read: %d, %v", n, err)
+	}
+	f.Kept.Close()
+	f.Kept.Close()
+	if _, err := f.Stat(); !errors.Is(err, ErrStale) {
+		t.Errorf("after Close: %v, want ErrStale", err)
+	}
+}
+
+func TestMovedDirectory(t *testing.T) {
+	_, root, dir := newFS(t, 1, func(dir string) {
+		must(t, os.MkdirAll(dir+"/a/b", 0o755))
+		must(t, os.WriteFile(dir+"/a/b/f", []byte("text"), 0o644))
+	})
+	a := root.Child("a", 0)
+	b := a.Child("b", 0)
+	must(t, os.Rename(dir+"/a", dir+"/z"))
+	if !a.Move(root.Child("z", 0)) {
+		t.Fatal("not moved")
+	}
+	if got, want := b.PathOf("f"), "z/b/f"; got != want {
+		t.Errorf("path: got %q, want %q", got, want)
+	}
+	if _, err := b.Stat("f"); err != nil {
+		t.Error(err)
+	}
+	if a.Move(b.Child("a", 0)) {
+		t.Error("moved below itself")
+	}
+	if root.Move(b) {
+		t.Error("moved a root")
 	}
 }

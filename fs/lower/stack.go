@@ -36,9 +36,9 @@ type beneath struct{ dir *Dir } // nil: nothing
 
 // next returns the directory merged directly under d, nil if there is none. It
 // looks only once: that the host adds or removes whole directories in a layer
-// shows after the directory was looked up anew.
+// shows after the directory was looked up anew (see Restack).
 func (d *Dir) next() (*Dir, error) {
-	if d.parent == nil || d.root.under == nil {
+	if d.parent() == nil || d.root.under == nil {
 		return d.under, nil
 	}
 	if b := d.below.Load(); b != nil {
@@ -49,17 +49,26 @@ func (d *Dir) next() (*Dir, error) {
 		return nil, err
 	}
 	d.below.CompareAndSwap(nil, &beneath{dir})
-	return d.below.Load().dir, nil
+	return dir, nil
+}
+
+// Restack takes over what was found merged under the same directory when it was
+// looked up anew.
+func (d *Dir) Restack(found *Dir) {
+	if d != found && d.root.under != nil && d.parent() != nil {
+		d.below.Store(found.below.Load())
+	}
 }
 
 // findNext looks for d's name in what is merged under its parent. Anything but a
 // directory ends the search, as it hides what lies under it.
 func (d *Dir) findNext() (*Dir, error) {
-	p, err := d.parent.next()
+	above := d.at.Load()
+	p, err := above.parent.next()
 	if p == nil || err != nil {
 		return nil, err
 	}
-	at, st, err := p.Lookup(d.name)
+	at, st, err := p.Lookup(above.name)
 	switch {
 	case absent(err):
 		return nil, nil
@@ -68,7 +77,7 @@ func (d *Dir) findNext() (*Dir, error) {
 	case st.Mode&unix.S_IFMT != unix.S_IFDIR || st.Mounted:
 		return nil, nil
 	}
-	return at.Child(d.name, st.Ino), nil
+	return at.Child(above.name, st.Ino), nil
 }
 
 // Merged reports whether the directory shows entries of several layers. Its link
@@ -126,7 +135,7 @@ func (d *Dir) readBelow(out []Dirent) ([]Dirent, error) {
 func (d *Dir) eachFound(fn func(*Dir)) {
 	for d != nil {
 		fn(d)
-		if d.parent == nil {
+		if d.parent() == nil {
 			d = d.under
 			continue
 		}

@@ -3,9 +3,9 @@ package tree
 import (
 	"fmt"
 	"strings"
-	"time"
 
-	"github.com/winkfs/winkfs/fs/lower"
+	"golang.org/x/sys/unix"
+
 	"github.com/winkfs/winkfs/journal"
 	"github.com/winkfs/winkfs/policy"
 )
@@ -41,12 +41,16 @@ func (t *Tree) child(p *node, name string) (found, error) {
 	if e.Kind == journal.EntryNode {
 		f, ok = t.known(e.Node)
 	}
+	blind := dir != nil && p.tried && !p.watched
 	t.mu.RUnlock()
 	if e.Kind != journal.EntryNone || dir == nil {
 		if !ok {
 			return found{}, ErrNotExist
 		}
 		f.entry = e
+		if blind && f.mode == unix.S_IFDIR {
+			return t.lookAgain(p, dir, name, f), nil
+		}
 		return f, nil
 	}
 	t.watch(p, dir)
@@ -74,45 +78,6 @@ func (t *Tree) known(id journal.NodeID) (found, bool) {
 		return n.found(), true
 	}
 	return t.byID(id)
-}
-
-// watch begins to watch a lower directory before it is read for the first time
-// through p.
-func (t *Tree) watch(p *node, dir *lower.Dir) {
-	if t.watcher == nil {
-		return
-	}
-	t.mu.RLock()
-	tried := p.tried
-	t.mu.RUnlock()
-	if tried {
-		return
-	}
-	ok := dir.Watch(func(fd int) bool { return t.watcher.Watch(p.id, fd) })
-	t.mu.Lock()
-	p.tried, p.watched = true, ok
-	t.mu.Unlock()
-}
-
-// Ttl returns how long the kernel may keep what it was told of a directory's
-// entries, or of a file's attributes.
-func (t *Tree) Ttl(id journal.NodeID) time.Duration {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	n := t.nodes[id]
-	if n == nil {
-		return 0
-	}
-	if n.own() && (n.ownContent() || n.low.Dir == nil) {
-		return ttlLong
-	}
-	if !n.isDir() && n.parent != nil {
-		n = n.parent
-	}
-	if n.lowerDir() == nil || n.watched {
-		return ttlLong
-	}
-	return ttlShort
 }
 
 // Lookup returns the node that a name in a directory leads to and counts a
@@ -167,18 +132,35 @@ func (t *Tree) enter(p *node, name string, f found) (Stat, error) {
 	if err != nil {
 		return Stat{}, err
 	}
+	n, follow, err := t.refer(p, name, &f, &s)
+	if !follow {
+		return s, err
+	}
+	t.watchNode(n)
+	if s, err = t.stat(n); err != nil {
+		t.Forget(n.id, 1)
+	}
+	return s, err
+}
+
+// refer is the part of enter that changes the table. It reports whether the
+// node must be watched, and s be read again after that; errRetry is as for enter.
+func (t *Tree) refer(p *node, name string, f *found, s *Stat) (n *node, follow bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.current(p, name, &f) {
-		return Stat{}, errRetry
+	if !t.current(p, name, f) {
+		return nil, false, errRetry
 	}
-	n := t.intern(p, name, f)
+	n = t.intern(p, name, *f)
 	n.lookups++
+	s.Changed = t.compare(n, f.st)
 	if n.up != f.up || n.gone { // it changed in between
 		if n.own() {
-			s = t.ownStat(n.id, n.gen, n.up, f.st)
+			changed := s.Changed
+			*s = t.ownStat(n.id, n.gen, n.up, f.st)
+			s.Changed = changed
 		}
 	}
 	s.Gen = uint64(n.gen)
-	return s, nil
+	return n, t.follows(n, f.st), nil
 }

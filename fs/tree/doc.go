@@ -21,6 +21,23 @@
 // Hard links are one node, in the lower too, since the number is derived from
 // the lower's inode number.
 //
+// # The host's edits
+//
+// A lower node follows its inode: what the host renames or moves keeps its node
+// (relocate), and what it puts in a file's place is another node, even with the
+// same inode number, since the time of birth differs. A directory with state
+// follows its place instead, since its changes were made at that place: when the
+// host replaces the directory there, the new one shows below the changes
+// (resettle), and when the host moves it away, the changes stay and the moved
+// directory is another node (attach). A file that the host deletes while the
+// kernel refers to it is kept open, if it was (keep).
+//
+// The kernel hears of an edit by LowerChanged and its siblings. Each notification
+// of a node comes behind one of its name, because that waits for look-ups under
+// way, whose answers would else be older and come later. Where the lower can't
+// be watched, answers hold for a second, and a look that finds a node changed
+// tells the kernel before it is answered (compare).
+//
 // # Invariants
 //
 //   - A node with upper state is reachable by pinned entries from the root, or

@@ -101,11 +101,12 @@ func (l *layers) locate(f *found) {
 	if dir == nil {
 		return
 	}
-	f.low = lower.File{Dir: dir, Name: name, Ino: o.Ino}
+	f.low = lower.File{Dir: dir, Name: name, Ino: o.Ino, Btime: int64(f.up.Attr.Btime)}
 	if f.mode == unix.S_IFDIR {
-		f.dir = dir
+		// A directory follows its place, whatever directory the host puts there.
+		f.low.Ino, f.low.Btime, f.dir = 0, 0, dir
 		if name != "" {
-			f.dir = dir.Child(name, o.Ino)
+			f.dir = dir.Child(name, 0)
 		}
 	}
 }
@@ -157,7 +158,7 @@ func lowerXattrs(f lower.File) (map[string]string, error) {
 func (l *layers) lowerFound(dir *lower.Dir, name string, st lower.Stat) found {
 	f := found{
 		id:    l.lowerID(dir.Source(), st.Ino),
-		low:   lower.File{Dir: dir, Name: name, Ino: st.Ino},
+		low:   lower.File{Dir: dir, Name: name, Ino: st.Ino, Btime: st.Btime},
 		mode:  st.Mode & unix.S_IFMT,
 		st:    &st,
 		btime: journal.Timespec(st.Btime),
@@ -199,13 +200,15 @@ func mountedID(dir *lower.Dir, name string) journal.NodeID {
 }
 
 // attach adds the upper state that belongs to a lower file. A file that only
-// has got the inode number of one that has state is another node.
+// has got the inode number of one that has state is another node, and so is a
+// directory that the host has moved away from where its changes were made: they
+// stay there.
 func (l *layers) attach(f *found) {
 	up := l.state.Nodes[f.id]
 	if up == nil {
 		return
 	}
-	if up.Attr.Btime == 0 || f.btime == 0 || up.Attr.Btime == f.btime {
+	if !f.moved(up) && (up.Attr.Btime == 0 || f.btime == 0 || up.Attr.Btime == f.btime) {
 		f.up = up
 		return
 	}
@@ -220,6 +223,15 @@ func (l *layers) attach(f *found) {
 		l.alias[key] = id
 	}
 	f.id, f.up = id, l.state.Nodes[id]
+}
+
+// moved reports whether a lower directory lies elsewhere than the one that has
+// the state.
+func (f *found) moved(up *journal.Node) bool {
+	if f.mode != unix.S_IFDIR || f.low.Dir == nil || up.Origin.Source == 0 {
+		return false
+	}
+	return up.Origin.Source != f.low.Dir.Source() || up.Origin.Path != originPath(f.low)
 }
 
 // visible returns the lower directory whose entries show in a directory, nil

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"maps"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -26,10 +27,13 @@ type node struct {
 	lookups uint64 // references that the kernel holds
 
 	gone    bool // its last name was removed
-	watched bool // the lower directory is being watched
+	watched bool // the lower directory, or a lower file with several names, is being watched
 	tried   bool // watching was tried
+	linked  bool // a lower file that was seen with several names
 	writer  *journal.Actor
-	shared  bool // several actors have written
+	shared  bool                         // several actors have written
+	absent  bool                         // a directory with state whose lower the host has taken away
+	seen    atomic.Pointer[fingerprints] // see compare
 }
 
 func newNode(f found) *node {
@@ -96,23 +100,10 @@ func (t *Tree) intern(parent *node, name string, f found) *node {
 	case n.up != nil || f.id == journal.RootID:
 	case n.gen != generation(f.btime) || n.mode != f.mode:
 		n = t.succeed(n, f)
-	case f.low.Dir != nil && !n.low.Same(f.low):
-		n.low, n.dir = f.low, f.dir // the host has moved it, or it is another of its names
+	default:
+		t.relocate(n, f)
 	}
 	t.setName(n, parent, name)
-	return n
-}
-
-// succeed puts a lower file into the place of one that the host has deleted,
-// whose inode number it got. The kernel tells the two apart by their
-// generation, but gives the references to both back under the one number.
-// Preconditions: t.mu is held.
-func (t *Tree) succeed(old *node, f found) *node {
-	n := newNode(f)
-	n.lookups = old.lookups
-	t.nodes[f.id] = n
-	t.setName(old, nil, "")
-	old.gone = true
 	return n
 }
 
@@ -164,6 +155,7 @@ func (t *Tree) release(n *node) {
 	for n != nil && n.lookups == 0 && n.kids == 0 && n.id != journal.RootID && t.nodes[n.id] == n {
 		t.delist(n)
 		t.lists.drop(n.id)
+		t.unfollow(n)
 		if n.gone && dead(n.up) {
 			t.bury(n.id)
 		}

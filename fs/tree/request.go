@@ -31,6 +31,9 @@ type Stat struct {
 	Attr    journal.Attr
 	Blocks  uint64 // of 512 bytes
 	Blksize uint32
+	// Changed says that what the kernel has cached of the node is out of date,
+	// and that it should not be answered before it has dropped that.
+	Changed bool
 }
 
 // SetMask says which fields of a SetAttr count.
@@ -89,17 +92,27 @@ type Statfs struct {
 type Notifier interface {
 	// Entry says that the name may lead elsewhere than before.
 	Entry(parent journal.NodeID, name string)
+	// Expire says that the name must be looked up again before it is next used.
+	// What is cached of the file stays. An Inode after it holds for what a
+	// look-up under way is going to tell the kernel, too.
+	Expire(parent journal.NodeID, name string)
+	// Epoch says that every name must be looked up again, those included that
+	// are known not to exist. It reports false if the kernel can't.
+	Epoch() bool
 	// Inode says that a file's bytes and attributes, or a directory's listing
 	// and attributes, may differ from what was told before.
 	Inode(id journal.NodeID)
 }
 
-// Watcher watches lower directories for changes that the host makes.
+// Watcher watches the lower for changes that the host makes.
 type Watcher interface {
-	// Watch begins to watch the directory open at fd under the number of its
-	// node. It must be called before the directory is read. It reports false
-	// when the directory can't be watched; caches must then be short.
+	// Watch begins to watch the directory, or the file with several names, that
+	// is open at fd, under the number of its node. It must be called before that
+	// is read. It reports false when it can't be watched; caches must then be
+	// short.
 	Watch(id journal.NodeID, fd int) bool
+	// Unwatch says that nobody needs the watch any more. It does not block.
+	Unwatch(id journal.NodeID)
 }
 
 // Attributor finds who is behind a thread id.

@@ -48,17 +48,14 @@ func (f *found) readLower() (lower.Stat, error) {
 	if f.low.Dir == nil {
 		return lower.Stat{}, ErrNotExist
 	}
-	st, err := f.low.Dir.Stat(f.low.Name)
-	switch {
-	case isGone(err):
-		return st, ErrNotExist
-	case err != nil:
-		return st, err
-	case f.low.Ino != 0 && st.Ino != f.low.Ino && !st.Mounted:
+	st, err := f.low.Stat()
+	if isGone(err) || err == nil && st.Mode&unix.S_IFMT != f.mode {
 		return st, fmt.Errorf("stat %q: %w", f.low.Name, ErrNotExist)
 	}
-	f.countLinks(&st)
-	return st, nil
+	if err == nil {
+		f.countLinks(&st)
+	}
+	return st, err
 }
 
 // makeStat puts upper and lower attributes together. With the lower gone, a
@@ -120,13 +117,16 @@ func (f *found) isOrphan(err error) bool {
 func (t *Tree) stat(n *node) (Stat, error) {
 	t.mu.RLock()
 	f := n.found()
-	gone := n.gone
+	gone, linked := n.gone, n.linked
 	if !needsLower(f.up, f.mode) {
 		defer t.mu.RUnlock()
 		return t.ownStat(n.id, n.gen, n.up, nil), nil
 	}
 	t.mu.RUnlock()
 	st, err := f.lowerStat()
+	if linked && errors.Is(err, ErrNotExist) && t.otherName(n) {
+		return t.stat(n)
+	}
 	if err != nil && (f.up == nil || !f.up.Own) {
 		return Stat{}, err
 	}
@@ -137,7 +137,7 @@ func (t *Tree) stat(n *node) (Stat, error) {
 	defer t.mu.RUnlock()
 	f.up = n.up
 	s := t.makeStat(&f)
-	s.Gen = uint64(n.gen)
+	s.Gen, s.Changed = uint64(n.gen), t.compare(n, f.st)
 	if gone && !f.upOwn() {
 		s.Attr.Nlink = 0
 	}

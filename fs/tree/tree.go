@@ -63,11 +63,13 @@ type Tree struct {
 	buried []journal.NodeID // to be dropped then; protected by mu
 
 	mu       sync.RWMutex
-	layers                            // state and numbers; protected by mu, changes of the state by order too
-	nodes    map[journal.NodeID]*node // protected by mu
-	most     int                      // nodes that the table has had since it was made; protected by mu
-	notifier Notifier                 // protected by mu; never nil
-	lastTime journal.Timespec         // of the last change; protected by mu
+	layers                                   // state and numbers; protected by mu, changes of the state by order too
+	nodes    map[journal.NodeID]*node        // protected by mu
+	most     int                             // nodes that the table has had since it was made; protected by mu
+	names    map[journal.NodeID][]lower.File // other names of linked files; protected by mu
+	kept     int                             // nodes with a kept lower file; protected by mu
+	notifier Notifier                        // protected by mu; never nil
+	lastTime journal.Timespec                // of the last change; protected by mu
 }
 
 // New returns the tree over the state and the sources.
@@ -77,6 +79,7 @@ func New(c Config) (*Tree, error) {
 		decider: c.Decider, actors: c.Actors, watcher: c.Watcher, log: c.Logger, readOnly: c.ReadOnly, profile: c.Profile,
 		layers:   newLayers(c.State, c.Lower, c.Sources),
 		nodes:    make(map[journal.NodeID]*node),
+		names:    make(map[journal.NodeID][]lower.File),
 		notifier: noNotifier{},
 	}
 	if t.decider == nil {
@@ -122,8 +125,10 @@ func (t *Tree) now() journal.Timespec {
 // noNotifier is for a tree without a mount.
 type noNotifier struct{}
 
-func (noNotifier) Entry(journal.NodeID, string) {}
-func (noNotifier) Inode(journal.NodeID)         {}
+func (noNotifier) Entry(journal.NodeID, string)  {}
+func (noNotifier) Expire(journal.NodeID, string) {}
+func (noNotifier) Inode(journal.NodeID)          {}
+func (noNotifier) Epoch() bool                   { return true }
 
 // requestOnly is the Attributor that knows nothing.
 type requestOnly struct{}
