@@ -34,6 +34,9 @@ type GCOptions struct {
 	Quiesce func(func())
 	// DryRun finds out what would be freed and changes nothing.
 	DryRun bool
+	// salvage takes the state at the head from the database as it is, and drops
+	// all of history, which may be damaged.
+	salvage bool
 	// Progress is told how far the collection is, now and then; nil = nobody.
 	Progress func(GCProgress)
 }
@@ -77,6 +80,15 @@ func (s *Store) GC(ctx context.Context, o GCOptions) (*GCReport, error) {
 		return nil, fmt.Errorf("collect: %w", ErrCollecting)
 	}
 	defer s.gcMu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-s.stop: // the store closes
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	c := &collector{s: s, ctx: ctx, o: o}
 	if err := c.run(); err != nil {
 		return nil, fmt.Errorf("collect: %w", err)
@@ -163,7 +175,7 @@ func (c *collector) collect() error {
 		name string
 		fn   func() error
 	}{
-		{"read history that goes", c.buildAtCut},
+		{"read history that goes", c.buildState},
 		{"look for live data", c.findLive},
 		{"move live data", c.moveLive},
 		{"write base", c.writeBase},

@@ -12,6 +12,47 @@ import (
 // progressStep is how many records lie between two reports of progress.
 const progressStep = 10_000
 
+func (c *collector) buildState() error {
+	if c.o.salvage {
+		return c.copyState()
+	}
+	return c.buildAtCut()
+}
+
+// copyState takes the database as it is for that of the cut, which is the head.
+func (c *collector) copyState() error {
+	s := c.s
+	path := s.path(dbName + ".new")
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var m *dbMeta
+	err = s.view(func(tx *bbolt.Tx) (err error) {
+		if m, err = readMeta(tx); err != nil {
+			return err
+		}
+		_, err = tx.WriteTo(f)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if m.seq != c.cut {
+		return fmt.Errorf("the database is at record %d, not at %d", m.seq, c.cut)
+	}
+	db, err := openScratch(path)
+	if err != nil {
+		return err
+	}
+	c.build = &builder{db: db, m: m, b: newBatch()}
+	if r, err := s.Record1(); err == nil && r != nil {
+		c.origin = appendRecord(nil, r)
+	}
+	return nil
+}
+
 // buildAtCut makes the database of the state at the cut: from the old base and
 // the records that go. What they added is compared with its checksums, since
 // what is live of it will carry new ones.
@@ -80,8 +121,11 @@ func (s *Store) openOwnBase() (*baseReader, error) {
 // begin, checks them and calls fn behind each.
 func (c *collector) read(from, to Seq, fn func(*chain) error) error {
 	s := c.s
+	if from > to {
+		return nil
+	}
 	m, err := s.startOf(from)
-	if err != nil || from > to {
+	if err != nil {
 		return err
 	}
 	ch := &chain{pos: int64(m.loc.Pos), seq: m.seq - 1}

@@ -26,6 +26,9 @@ func (c *collector) choose() error {
 	}
 	wanted := c.wanted(segs)
 	allowed, by := c.allowed(segs[len(segs)-1].last)
+	if c.o.salvage {
+		allowed = segs[len(segs)-1].last
+	}
 	if allowed < wanted {
 		c.report.HeldBy = by
 	}
@@ -90,6 +93,9 @@ func (c *collector) segments() ([]segment, error) {
 		segs = append(segs, g)
 	}
 	for i := range segs {
+		if c.o.salvage {
+			break // nothing but its end can be relied on
+		}
 		if err := c.measure(&segs[i]); err != nil {
 			return nil, err
 		}

@@ -114,6 +114,11 @@ func (s *Store) start() error {
 	for _, name := range strangers {
 		s.log.Warn("file is not the journal's", "file", name)
 	}
+	if !s.o.ReadOnly {
+		if err := s.dropSum(); err != nil {
+			return err
+		}
+	}
 	if s.db, err = openDB(s.path(dbName), s.o.ReadOnly); err != nil {
 		return err
 	}
@@ -149,6 +154,8 @@ func (s *Store) Close() error {
 	if err := s.closing(); err != nil {
 		return err
 	}
+	s.gcMu.Lock() // a collection under way gives up
+	defer s.gcMu.Unlock()
 	err := s.Sync()
 	if err == nil {
 		err = s.Commit()
@@ -156,11 +163,23 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
+	s.endDB(err == nil && !s.o.ReadOnly)
 	s.release()
 	if err != nil {
 		return fmt.Errorf("close journal: %w", err)
 	}
 	return nil
+}
+
+// endDB closes the database once the last commit has ended.
+func (s *Store) endDB(sum bool) {
+	s.done.Wait()
+	s.commitMu.Lock()
+	defer s.commitMu.Unlock()
+	s.closeDB()
+	if sum {
+		s.writeSum()
+	}
 }
 
 // closing stops the committer. Only the first Close gets past it.

@@ -62,7 +62,7 @@ func (s *Store) rebuild() (*Report, error) {
 	if err := s.replaceDB(); err != nil {
 		return nil, err
 	}
-	return &Report{Records: scan.records, FirstSeq: scan.first, LastSeq: scan.seq, DataBytes: scan.data, Problems: scan.problems}, nil
+	return &Report{Records: scan.records, FirstSeq: scan.first, LastSeq: scan.seq, Good: scan.good(), DataBytes: scan.data, Problems: scan.problems}, nil
 }
 
 // buildDB reads the log into a database beside the old one.
@@ -106,15 +106,19 @@ func (s *Store) cutTail(scan *logScan, logs []*dataFile) error {
 	if !scan.broken {
 		return nil
 	}
+	at := scan.tail
 	if p := scan.middle; p != nil {
-		return corruptAt(p.File, p.Pos, p.Seq, "%s", p.What)
+		if !s.o.cutMiddle || p.File == logs[0].name && p.Pos < headerSize {
+			return corruptAt(p.File, p.Pos, p.Seq, "%s", p.What)
+		}
+		at = p
 	}
 	behind := false
 	for _, d := range logs {
-		if d.name == scan.tail.File {
+		if d.name == at.File {
 			behind = true
-			if scan.tail.Pos >= headerSize {
-				if err := s.cutFile(d, scan.tail.Pos); err != nil {
+			if at.Pos >= headerSize {
+				if err := s.cutFile(d, at.Pos); err != nil {
 					return err
 				}
 				continue

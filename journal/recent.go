@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -79,6 +80,11 @@ func decodeMark(t *table, k, v []byte) (mark, error) {
 // and checks that it ends at the record that the database says.
 func (s *Store) checkRecent(r *recent) error {
 	c := &chain{pos: int64(r.from.loc.Pos), seq: r.from.seq - 1}
+	// Damaged bytes of one file are no reason to refuse all others; data in
+	// packs are not looked at here either.
+	c.damaged = func(seq Seq) {
+		s.log.Error("stored data are damaged; `winkfs verify` says which", "record", uint64(seq))
+	}
 	for i, d := range r.logs {
 		limit := int64(s.meta.end.Pos)
 		if d.num != s.meta.end.File {
@@ -156,6 +162,9 @@ type chain struct {
 	known bool     // hash is known
 	rec   *Record  // the record before pos, once next has read it
 	at    Loc      // of its frame
+	// damaged is told of records whose inline data are damaged while they are
+	// good themselves; nil = that is an error.
+	damaged func(Seq)
 }
 
 // next checks the record at pos and moves behind it.
@@ -172,7 +181,12 @@ func (c *chain) next() error {
 		return corruptAt(c.name, c.pos, c.seq+1, "%v: it is record %d", errChain, r.Seq)
 	}
 	hash := f.hash()
-	if err := c.lr.checkInline(f, r); err != nil {
+	err = c.lr.checkInline(f, r)
+	if errors.Is(err, errInlineCRC) && c.damaged != nil {
+		c.damaged(r.Seq)
+		err = nil
+	}
+	if err != nil {
 		return corruptAt(c.name, c.pos, r.Seq, "%v", err)
 	}
 	c.rec, c.at = r, f.loc

@@ -30,6 +30,7 @@ type logScan struct {
 	// tail is the first wrong place behind the last whole record, nil if the
 	// log ends well. middle is the first wrong place in front of one.
 	tail, middle *Problem
+	wrongs       []Problem // of the log itself, the first ones
 }
 
 func (s *logScan) problem(file string, pos int64, seq Seq, format string, args ...any) {
@@ -38,10 +39,21 @@ func (s *logScan) problem(file string, pos int64, seq Seq, format string, args .
 	}
 }
 
+// dataProblem notes data that are damaged while their record is good.
+func (s *logScan) dataProblem(p Problem) {
+	p.Data = true
+	if len(s.problems) < maxProblems {
+		s.problems = append(s.problems, p)
+	}
+}
+
 // wrong notes a problem of the log itself.
 func (s *logScan) wrong(d *dataFile, pos int64, format string, args ...any) {
 	s.broken = true
 	s.problem(d.name, pos, s.seq+1, format, args...)
+	if len(s.wrongs) < maxProblems {
+		s.wrongs = append(s.wrongs, Problem{File: d.name, Pos: pos, Seq: s.seq + 1})
+	}
 	if s.tail == nil {
 		s.tail = &Problem{File: d.name, Pos: pos, Seq: s.seq + 1, What: fmt.Sprintf(format, args...)}
 	}
@@ -50,6 +62,15 @@ func (s *logScan) wrong(d *dataFile, pos int64, format string, args ...any) {
 // before tells where history begins: behind the record at.
 func (s *logScan) before(at Seq, hash [32]byte) {
 	s.begins, s.seq, s.hash, s.known = true, at, hash, true
+}
+
+// good returns the last record up to which everything of the log is as it was
+// written.
+func (s *logScan) good() Seq {
+	if len(s.wrongs) == 0 {
+		return s.seq
+	}
+	return s.wrongs[0].Seq - 1
 }
 
 // findID takes the journal's id from the first segment that has a good header.
@@ -203,7 +224,7 @@ func (s *logScan) take(lr *logReader, d *dataFile, f *frame) error {
 		if !isDamage(err) {
 			return err
 		}
-		s.problem(d.name, pos, r.Seq, "%v", err)
+		s.dataProblem(Problem{File: d.name, Pos: pos, Seq: r.Seq, What: fmt.Sprintf("%v (%s)", err, nameRecord(r))})
 	}
 	s.refs(f, r)
 	if s.broken || s.record == nil {
@@ -221,9 +242,17 @@ func (s *logScan) refs(f *frame, r *Record) {
 		}
 		if err := s.files.checkData(d); err != nil {
 			name := packName(d.Loc.File)
-			s.problem(name, int64(d.Loc.Pos), r.Seq, "%v", reasonOf(err))
+			s.dataProblem(Problem{File: name, Pos: int64(d.Loc.Pos), Seq: r.Seq, What: fmt.Sprintf("%v (%s)", reasonOf(err), nameRecord(r))})
 		}
 	}
+}
+
+// nameRecord says what a record did, for people.
+func nameRecord(r *Record) string {
+	if r.Path == "" {
+		return r.Op.String()
+	}
+	return fmt.Sprintf("%s of %q", r.Op, r.Path)
 }
 
 // reasonOf returns why an error says that something is damaged, without the

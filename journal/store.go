@@ -53,6 +53,9 @@ type Options struct {
 
 	// boot replaces the boot id in tests.
 	boot string
+	// For Repair: Rebuild cuts the log at damage in its middle, too, and Open
+	// leaves the newest part of the log unchecked.
+	cutMiddle, unchecked bool
 }
 
 func (o Options) withDefaults() Options {

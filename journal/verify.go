@@ -19,6 +19,7 @@ type Problem struct {
 	Pos  int64  // byte in the file; -1 = the file as a whole
 	Seq  Seq    // record concerned, 0 = none or not known
 	What string
+	Data bool // stored data are damaged, not what tells about them
 }
 
 // String gives the place and what is wrong there.
@@ -38,6 +39,7 @@ type Report struct {
 	Records   int
 	FirstSeq  Seq
 	LastSeq   Seq
+	Good      Seq   // up to here the records are as they were written
 	DataBytes int64 // that the records added
 	Problems  []Problem
 }
@@ -63,8 +65,12 @@ type verifier struct {
 	db       *bbolt.DB // the copy; nil if it can't be opened
 	meta     *dbMeta   // of the copy; nil if it can't be read
 	problems []Problem
-	scan     *logScan
-	build    *builder // what the database should hold
+	// dbDamaged says that the database is not what was written to it.
+	dbDamaged bool
+	// sumDiffers says that the database's file is not what was closed.
+	sumDiffers bool
+	scan       *logScan
+	build      *builder // what the database should hold
 }
 
 func (v *verifier) run() (err error) {
@@ -116,7 +122,13 @@ func (v *verifier) openCopy() error {
 	if err != nil {
 		return err
 	}
-	if v.problems = checkPages(b, false); len(v.problems) > 0 {
+	if p := checkSum(filepath.Join(v.files.dir, dbSumName), b); p != nil {
+		v.sumDiffers = true
+		v.problem(*p)
+	}
+	if ps := checkPages(b, false); len(ps) > 0 {
+		v.dbDamaged = true
+		v.problems = append(v.problems, ps...)
 		return nil
 	}
 	f, err := memoryFile(b)
@@ -128,6 +140,7 @@ func (v *verifier) openCopy() error {
 		return err
 	}
 	if err != nil {
+		v.dbDamaged = true
 		v.damaged(err)
 	}
 	return nil
@@ -150,6 +163,7 @@ func (v *verifier) readCopy(f *os.File) (err error) {
 				err = t.each(func(_, _ []byte) error { return nil })
 			}
 			if err != nil {
+				v.dbDamaged = true
 				v.damaged(err)
 			}
 		}
@@ -277,7 +291,7 @@ func (v *verifier) keep(d *dataFile) error {
 		return fmt.Errorf("the file has another length than the %d bytes of its index", x.end)
 	}
 	checkKeep(f, x, func(k kept, why string) {
-		v.problem(Problem{File: d.name, Pos: k.at, What: fmt.Sprintf("%s (bytes %d to %d of file %d)", why, k.pos, k.end(), d.num)})
+		v.problem(Problem{File: d.name, Pos: k.at, Data: true, What: fmt.Sprintf("%s (bytes %d to %d of file %d)", why, k.pos, k.end(), d.num)})
 	})
 	return nil
 }
@@ -330,7 +344,7 @@ func (v *verifier) packHeader(d *dataFile) error {
 func (v *verifier) report() *Report {
 	r := &Report{Problems: v.problems}
 	if s := v.scan; s != nil {
-		r.Records, r.FirstSeq, r.LastSeq, r.DataBytes = s.records, s.first, s.seq, s.data
+		r.Records, r.FirstSeq, r.LastSeq, r.Good, r.DataBytes = s.records, s.first, s.seq, s.good(), s.data
 		r.Problems = append(r.Problems, s.problems...)
 	}
 	return r

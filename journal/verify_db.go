@@ -17,10 +17,12 @@ func (v *verifier) compare() error {
 	}
 	want := v.build.m
 	if want.seq != v.meta.seq || want.hash != v.meta.hash || want.end != v.meta.end {
+		v.dbDamaged = true
 		v.problem(Problem{File: dbName, Pos: -1, Seq: v.meta.seq, What: fmt.Sprintf("the database is at record %d, which the log does not have there; the log ends at record %d", v.meta.seq, v.scan.seq)})
 		return nil
 	}
 	if want.nextNode != v.meta.nextNode || want.nextExec != v.meta.nextExec {
+		v.dbDamaged = true
 		v.problem(Problem{File: dbName, Pos: -1, Seq: v.meta.seq, What: "the next numbers of nodes and execs are not those that the log leads to"})
 	}
 	return v.compareBuckets()
@@ -69,5 +71,6 @@ func (v *verifier) compareBucket(name string, got, want *bbolt.Cursor) {
 }
 
 func (v *verifier) differs(bucket string, key []byte, how string) {
+	v.dbDamaged = true
 	v.problem(Problem{File: dbName, Pos: -1, Seq: v.meta.seq, What: fmt.Sprintf("bucket %s: key %x %s", bucket, key, how)})
 }

@@ -48,7 +48,7 @@ func verifyClean(t testing.TB, dir string) *Report {
 func filesOf(t testing.TB, dir string) []string {
 	t.Helper()
 	var out []string
-	for _, pattern := range []string{dbName, "wal/*", "objects/*"} {
+	for _, pattern := range []string{dbName, dbSumName, "wal/*", "objects/*"} {
 		names, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ func newVerifyCommand(e *env) *cli.Command {
 		Name: "verify", Usage: "check the journal, its hash chain and its contents", ArgsUsage: "[WORKSPACE]",
 		Flags: []cli.Flag{
 			workspaceFlag(&ref), jsonFlag(e),
-			&cli.BoolFlag{Name: "repair", Usage: "rebuild the database from the log; the old one is kept beside it", Destination: &repair},
+			&cli.BoolFlag{Name: "repair", Usage: "mend what can be mended; the files as they were are kept beside it", Destination: &repair},
 		},
 		Action: func(c *cli.Context) error {
 			name, err := oneWorkspace(c, ref)
@@ -46,14 +46,29 @@ func runVerify(_ context.Context, e *env, ref string, repair bool) error {
 			return err
 		}
 	} else {
-		fmt.Fprintf(e.stdout, "%d records, head %d\n", res.Records, res.Head)
-		for _, p := range res.Problems {
-			fmt.Fprintln(e.stdout, printable(p))
-		}
+		e.writeVerify(res)
 	}
 	if !res.Clean {
 		return workspace.Fail(workspace.CodeCorrupt, "verify: the journal of workspace %s is damaged: %d problem(s)", entry.ID, len(res.Problems))
 	}
 	e.note("clean")
 	return nil
+}
+
+func (e *env) writeVerify(res *workspace.VerifyResult) {
+	fmt.Fprintf(e.stdout, "%d records, head %d\n", res.Records, res.Head)
+	for _, list := range []struct {
+		title string
+		lines []string
+	}{{"", res.Problems}, {"done: ", res.Repaired}, {"lost: ", res.Lost}} {
+		for _, l := range list.lines {
+			fmt.Fprintln(e.stdout, list.title+printable(l))
+		}
+	}
+	if res.Evidence != "" {
+		fmt.Fprintf(e.stdout, "the damaged files are kept in %s\n", printable(res.Evidence))
+	}
+	if !res.Clean && res.GoodTo > 0 {
+		fmt.Fprintf(e.stdout, "the log is good up to record %d\n", res.GoodTo)
+	}
 }
