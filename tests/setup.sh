@@ -19,6 +19,9 @@ needed=(
   diff:diffutils
   tar:tar
   useradd:passwd
+  losetup:mount
+  mkfs.ext4:e2fsprogs
+  mkfs.xfs:xfsprogs
 )
 
 PATH=$PATH:/usr/sbin:/sbin

@@ -8,6 +8,9 @@
 // order, and what is missing in the log; it loses no data that was written but
 // not synced.
 //
+// The same is done to undo, rollback, discard and gc, and a disk with the state
+// directory loses its power while it is written to.
+//
 //	MODEL_SEED  plays this seed alone
 //	CRASH_RUNS  number of kills
 //	CRASH_AT    kills at this write alone

@@ -119,3 +119,6 @@ func Usable(dir string) bool {
 	_, err := os.Stat(dir)
 	return err == nil
 }
+
+// KillForeground ends the foreground daemon by SIGKILL.
+func (w *Workspace) KillForeground() { w.daemon.Process.Kill() }

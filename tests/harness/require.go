@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // Require skips the test when something that it needs is missing, and fails it
@@ -51,6 +53,8 @@ func probe(name string) error {
 		return probeFuse()
 	case "userns":
 		return probeUserns()
+	case "loop":
+		return unix.Access("/dev/loop-control", unix.R_OK|unix.W_OK)
 	}
 	_, err := osexec.LookPath(name)
 	return err
