@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -69,6 +70,8 @@ type Workspace struct {
 
 	admin sync.Mutex // see the package comment
 
+	stopKeeping func() // ends keepRetention; nil unless Serving
+
 	mu       sync.Mutex
 	mnt      *mounted                  // protected by mu; set once by Mount
 	runtime  Runtime                   // protected by mu
@@ -135,6 +138,11 @@ func (w *Workspace) build(low *lower.FS, sources []tree.Source) error {
 		return nil
 	}
 	w.state = nil // the tree's
+	if w.mode == Serving {
+		ctx, stop := context.WithCancel(context.Background())
+		w.stopKeeping = stop
+		go w.keepRetention(ctx)
+	}
 	return w.recoverApply()
 }
 
@@ -214,6 +222,9 @@ func (w *Workspace) Close() error {
 	w.mu.Unlock()
 	w.endPasts()
 	var errs []error
+	if w.stopKeeping != nil {
+		w.stopKeeping()
+	}
 	if w.watcher != nil {
 		errs = append(errs, w.watcher.Close())
 	}

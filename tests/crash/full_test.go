@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -52,6 +53,51 @@ func TestDiskFull(t *testing.T) {
 	w.Umount()
 	w.Remount()
 	checkFiles(t, w.Mount, written)
+	w.MustIn("verify")
+}
+
+// TestCollectOnFullDisk collects without room for what that needs: it fails and
+// changes nothing, and works with room again.
+func TestCollectOnFullDisk(t *testing.T) {
+	harness.RequireRoot(t)
+	e := harness.New(t)
+	small, lower := filepath.Join(e.Dir, "small"), filepath.Join(e.Dir, "lower")
+	for _, dir := range []string{small, lower} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Mount("winkfs-test", small, "tmpfs", 0, "size=16m"); err != nil {
+		t.Skipf("mount a small file system: %v", err)
+	}
+	e.State = filepath.Join(small, "state")
+	model.MakeLower(t, lower)
+	w := e.NewWorkspace("full", lower)
+	written := fillUp(t, w.Mount)
+	// What is dead makes a collection want to move what is live.
+	for i := 0; i < written; i += 2 {
+		os.Remove(fmt.Sprintf("%s/fill%d", w.Mount, i))
+	}
+	if r := w.In("gc", "--bytes", "1"); r.Code != 1 || !strings.Contains(r.Stderr, "no space") {
+		t.Errorf("gc on a full disk: exit status %d\n%s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	w.MustIn("verify")
+	first := w.MustIn("status")
+	if err := unix.Mount("", small, "", unix.MS_REMOUNT, "size=64m"); err != nil {
+		t.Fatal(err)
+	}
+	w.MustIn("gc", "--bytes", "1")
+	if w.MustIn("status") == first {
+		t.Error("gc with room again did nothing")
+	}
+	w.Umount()
+	w.Remount()
+	for i := 1; i < written; i += 2 {
+		data, err := os.ReadFile(fmt.Sprintf("%s/fill%d", w.Mount, i))
+		if err != nil || string(data) != string(pattern(i)) {
+			t.Errorf("file %d: %d bytes, %v", i, len(data), err)
+		}
+	}
 	w.MustIn("verify")
 }
 
