@@ -133,7 +133,7 @@ func (t *fileTable) load() (strangers []string, err error) {
 				t.partial = append(t.partial, p)
 				continue
 			}
-			if d == nil || !e.Type().IsRegular() || !t.list1(d) {
+			if d == nil || !e.Type().IsRegular() || !t.found(d) {
 				strangers = append(strangers, name)
 				continue
 			}
@@ -148,9 +148,9 @@ func (t *fileTable) load() (strangers []string, err error) {
 	return strangers, nil
 }
 
-// list1 notes a file that was found. It returns false for a second log segment
+// found notes a file that was found. It returns false for a second log segment
 // or pack of one number.
-func (t *fileTable) list1(d *dataFile) bool {
+func (t *fileTable) found(d *dataFile) bool {
 	switch d.kind {
 	case kindKeep:
 		t.keeps = append(t.keeps, d)

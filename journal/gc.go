@@ -49,15 +49,14 @@ type GCProgress struct {
 
 // GCReport says what a collection did or would do.
 type GCReport struct {
-	First       Seq    // the oldest record that is left
-	Dropped     uint64 // records
-	Moved       int64  // bytes of live data that were carried out of files that went
-	Freed       int64  // bytes on disk, of log and data; of a dry run an estimate
-	LogBytes    int64  // afterwards
-	DataBytes   int64  // afterwards
-	DBBytes     int64  // afterwards
-	HeldBy      string // what keeps more from going, "" = only the limits
-	LimitsUnmet bool   // the limits ask for more than could go
+	First     Seq    // the oldest record that is left
+	Dropped   uint64 // records
+	Moved     int64  // bytes of live data that were carried out of files that went
+	Freed     int64  // bytes on disk, of log and data; of a dry run an estimate
+	LogBytes  int64  // afterwards
+	DataBytes int64  // afterwards
+	DBBytes   int64  // afterwards
+	HeldBy    string // what keeps more from going, "" = only the limits
 }
 
 // GC trims history to what the retention asks for and frees what nothing needs
