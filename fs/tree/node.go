@@ -2,6 +2,7 @@ package tree
 
 import (
 	"maps"
+	"runtime/debug"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -114,9 +115,15 @@ func (t *Tree) enlist(n *node) {
 	t.most = max(t.most, len(t.nodes))
 }
 
-// keptTable is how many nodes the table may have had without being made anew
-// when it gets emptier.
-const keptTable = 1 << 12
+const (
+	// keptTable is how many nodes the table may have had without being made
+	// anew when it gets emptier.
+	keptTable = 1 << 12
+	// keptHeap is how many it may have had without the memory being given back
+	// to the system at once: left to itself, an idle process does so minutes
+	// later.
+	keptHeap = 1 << 16
+)
 
 // delist takes a node out of the table. A map never gives memory back by
 // itself, so one that was much larger is made anew.
@@ -125,6 +132,9 @@ func (t *Tree) delist(n *node) {
 	delete(t.nodes, n.id)
 	if t.most <= keptTable || len(t.nodes) > t.most/8 {
 		return
+	}
+	if t.most > keptHeap {
+		go debug.FreeOSMemory()
 	}
 	left := make(map[journal.NodeID]*node, len(t.nodes))
 	maps.Copy(left, t.nodes)
