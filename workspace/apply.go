@@ -40,9 +40,7 @@ func (w *Workspace) Apply(ctx context.Context, req *ApplyRequest) (*ApplyResult,
 		return nil, err
 	}
 	defer done()
-	res, err := apply.Run(ctx, p.list, apply.Options{
-		Dir: filepath.Join(w.entry.Dir, applyDir), Roots: roots, DryRun: req.DryRun, Logger: w.log,
-	})
+	res, err := apply.Run(ctx, p.list, w.applyOptions(roots, req.DryRun))
 	if errors.Is(err, apply.ErrConflict) {
 		return nil, p.conflictError(res)
 	}
@@ -54,6 +52,10 @@ func (w *Workspace) Apply(ctx context.Context, req *ApplyRequest) (*ApplyResult,
 		return out, nil
 	}
 	return out, w.applied(p, out)
+}
+
+func (w *Workspace) applyOptions(roots map[uint32]int, dryRun bool) apply.Options {
+	return apply.Options{Dir: filepath.Join(w.entry.Dir, applyDir), Roots: roots, DryRun: dryRun, Logger: w.log}
 }
 
 // openRoots opens the source directories for apply.
@@ -102,6 +104,7 @@ type applyPlan struct {
 	changed []tree.Changed
 	list    []apply.Item
 	paths   map[hostPath]string // workspace path of each item
+	gone    map[hostPath][]apply.Fingerprint
 	skipped []string
 }
 
@@ -116,17 +119,18 @@ type hostPath struct {
 func (p *applyPlan) items() error {
 	p.paths = map[hostPath]string{}
 	now := p.w.tree.Snapshot()
+	p.gone = goneOrigins(now)
 	for _, c := range p.changed {
 		moved := c.Old != nil && c.New != nil && c.Old.Path != c.New.Path
 		if c.Old != nil && (c.New == nil || moved) {
-			p.add(c.Old.Path, apply.Item{Base: fingerprint(now, c.Old)})
+			p.add(c.Old.Path, apply.Item{Base: p.base(now, c.Old)})
 		}
 		if c.New == nil {
 			continue
 		}
 		it := apply.Item{}
-		if c.Old != nil && !moved {
-			it.Base = fingerprint(now, c.Old)
+		if it.Base = p.w.origin(now, c.New); !it.Base.Exists && c.Old != nil && !moved {
+			it.Base = p.base(now, c.Old)
 		}
 		if err := want(&it, c.New); err != nil {
 			return err
@@ -144,8 +148,25 @@ func (p *applyPlan) add(path string, it apply.Item) {
 		return
 	}
 	it.Source, it.Path = at.source, at.path
+	if _, twice := p.paths[at]; twice {
+		p.join(&it)
+		return
+	}
 	p.paths[at] = path
 	p.list = append(p.list, it)
+}
+
+// join puts an item together with the earlier one of the same path: one file
+// went from there and another came.
+func (p *applyPlan) join(it *apply.Item) {
+	i := slices.IndexFunc(p.list, func(o apply.Item) bool { return o.Source == it.Source && o.Path == it.Path })
+	old := &p.list[i]
+	if it.Want.Mode != 0 {
+		old.Want = it.Want
+	}
+	if it.Base.Exists && (it.Want.Mode != 0 || !old.Base.Exists) {
+		old.Base = it.Base
+	}
 }
 
 func appliable(mode uint32) bool {
@@ -178,10 +199,61 @@ func (w *Workspace) locate(path string) (hostPath, bool) {
 // the node's state knows, else what it has now.
 func fingerprint(now *tree.View, old *tree.Item) apply.Fingerprint {
 	if up := now.Node(old.ID()); up != nil && up.Origin.Source != 0 && up.Origin.Mode != 0 {
-		o := up.Origin
-		return apply.Fingerprint{Exists: true, Ino: o.Ino, Mode: o.Mode, Size: int64(o.Size), Mtime: int64(o.Mtime), Ctime: int64(o.Ctime)}
+		return recorded(up)
 	}
 	return present(old)
+}
+
+// origin is what the host had at the place of a changed file when the workspace
+// first touched it, nothing if the file does not come from there. The host may
+// have put another file there since, or none.
+func (w *Workspace) origin(now *tree.View, f *tree.Item) apply.Fingerprint {
+	up := now.Node(f.ID())
+	if up == nil || up.Origin.Mode == 0 || f.IsDir() {
+		return apply.Fingerprint{}
+	}
+	if at, ok := w.locate(f.Path); !ok || at != (hostPath{up.Origin.Source, up.Origin.Path}) {
+		return apply.Fingerprint{}
+	}
+	return recorded(up)
+}
+
+// base is what the host had at a path that the workspace took a file away from:
+// what was recorded of the file there, of several the one that the host still
+// has, else what it has now.
+func (p *applyPlan) base(now *tree.View, old *tree.Item) apply.Fingerprint {
+	at, _ := p.w.locate(old.Path)
+	has := fingerprint(now, old)
+	best := has
+	for _, f := range p.gone[at] {
+		if f.Ino == has.Ino && f.Size == has.Size && f.Mtime == has.Mtime && f.Ctime == has.Ctime {
+			return has
+		}
+		best = f
+	}
+	if old.IsDir() {
+		return has
+	}
+	return best
+}
+
+// goneOrigins lists what was recorded of lower files that have no name in the
+// workspace any more, by their places on the host.
+func goneOrigins(now *tree.View) map[hostPath][]apply.Fingerprint {
+	all := map[hostPath][]apply.Fingerprint{}
+	now.EachNode(func(_ journal.NodeID, up *journal.Node) {
+		if up.Own && up.Attr.Nlink == 0 && up.Origin.Source != 0 && up.Origin.Mode != 0 && !isDirMode(up.Attr.Mode) {
+			at := hostPath{up.Origin.Source, up.Origin.Path}
+			all[at] = append(all[at], recorded(up))
+		}
+	})
+	return all
+}
+
+// recorded is what copy-up recorded of the lower.
+func recorded(up *journal.Node) apply.Fingerprint {
+	o := up.Origin
+	return apply.Fingerprint{Exists: true, Ino: o.Ino, Mode: o.Mode, Size: int64(o.Size), Mtime: int64(o.Mtime), Ctime: int64(o.Ctime)}
 }
 
 // present is the fingerprint of a file of the base as it is.
@@ -255,11 +327,18 @@ func (p *applyPlan) result(res *apply.Result, dryRun bool) *ApplyResult {
 func (p *applyPlan) conflictError(res *apply.Result) error {
 	e := Fail(CodeConflict, "apply: the host changed since the workspace touched these files; nothing was written")
 	if res != nil {
-		for _, c := range res.Conflicts {
-			e.Conflicts = append(e.Conflicts, Conflict{Path: p.name(c.Path), Reason: c.Reason})
-		}
+		e.Conflicts = p.conflicts(res)
 	}
 	return e.Hinted("look at the host's version, then take the change over by hand, or discard the workspace's")
+}
+
+// conflicts names conflicts by the workspace's paths.
+func (p *applyPlan) conflicts(res *apply.Result) []Conflict {
+	out := make([]Conflict, 0, len(res.Conflicts))
+	for _, c := range res.Conflicts {
+		out = append(out, Conflict{Path: p.name(c.Path), Reason: c.Reason})
+	}
+	return out
 }
 
 // applied records an apply: what was written is the base from then on.

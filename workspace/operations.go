@@ -51,6 +51,9 @@ type Status struct {
 	First      uint64       `json:"first"` // the oldest record that there is
 	Head       uint64       `json:"head"`
 	Changes    ChangeCounts `json:"changes"`
+	// Drift lists the changed paths that the host has changed, too, since the
+	// workspace first touched them: apply refuses them.
+	Drift []Conflict `json:"drift"`
 	// JournalBytes counts the log and the database, ObjectBytes the contents.
 	JournalBytes int64    `json:"journal_bytes"`
 	ObjectBytes  int64    `json:"object_bytes"`

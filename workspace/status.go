@@ -10,14 +10,14 @@ import (
 )
 
 // Status returns the workspace's status.
-func (w *Workspace) Status(context.Context) (*Status, error) {
-	counts, err := w.counts()
+func (w *Workspace) Status(ctx context.Context) (*Status, error) {
+	changed, err := w.changed()
 	if err != nil {
 		return nil, err
 	}
 	st := &Status{
 		Schema: "winkfs.status/v1", ID: w.entry.ID, Name: w.cfg.Name, Workdir: w.cfg.Exec.Workdir, Sources: w.cfg.Sources,
-		First: uint64(w.store.First()), Head: uint64(w.store.Head()), Changes: counts, Isolation: "ns", Degraded: []string{}, Past: w.pastInfo(),
+		First: uint64(w.store.First()), Head: uint64(w.store.Head()), Changes: countChanges(changed), Isolation: "ns", Degraded: []string{}, Past: w.pastInfo(),
 		Policy: Policy{Symlinks: "allow", Audit: cmp.Or(w.cfg.Audit, AuditChanges), Exec: w.cfg.Exec},
 	}
 	st.Parent, st.Forks = w.cfg.Parent, w.forks()
@@ -31,19 +31,12 @@ func (w *Workspace) Status(context.Context) (*Status, error) {
 		st.Mounted, st.PID = true, unix.Getpid()
 		st.Degraded = w.degraded(m)
 	}
+	w.addDrift(ctx, st, changed)
 	return st, nil
 }
 
-// counts counts the changed paths against the base. A rename counts as one
-// path that came and one that went.
-func (w *Workspace) counts() (ChangeCounts, error) {
-	changed, err := w.changed()
-	if err != nil {
-		return ChangeCounts{}, err
-	}
-	return countChanges(changed), nil
-}
-
+// countChanges counts the changed paths. A rename counts as one path that came
+// and one that went.
 func countChanges(changed []tree.Changed) (n ChangeCounts) {
 	for _, c := range changed {
 		switch {

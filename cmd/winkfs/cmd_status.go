@@ -78,6 +78,9 @@ func writeStatus(w io.Writer, st *workspace.Status) {
 	fmt.Fprintf(w, "changes    %d created, %d modified, %d deleted\n", st.Changes.Created, st.Changes.Modified, st.Changes.Deleted)
 	fmt.Fprintf(w, "journal    records %d to %d, %d bytes, contents %d bytes\n", st.First, st.Head, st.JournalBytes, st.ObjectBytes)
 	fmt.Fprintf(w, "sandbox    %s, network %s\n", st.Isolation, st.Policy.Exec.Network)
+	for _, d := range st.Drift {
+		fmt.Fprintf(w, "drift      %s: %s\n", printable(d.Path), printable(d.Reason))
+	}
 	for _, d := range st.Degraded {
 		fmt.Fprintf(w, "degraded   %s\n", printable(d))
 	}

@@ -118,6 +118,14 @@ func (v *View) Content(id journal.NodeID) *journal.Content {
 	return nil
 }
 
+// EachNode calls fn with every node that has upper state, those without a name
+// included, in no order. The state must not be changed.
+func (v *View) EachNode(fn func(journal.NodeID, *journal.Node)) {
+	for id, up := range v.l.state.Nodes {
+		fn(id, up)
+	}
+}
+
 // Root returns the root directory.
 func (v *View) Root() (Item, error) { return v.item("", v.l.rootFound()) }
 

@@ -1,0 +1,47 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/winkfs/winkfs/apply"
+	"github.com/winkfs/winkfs/fs/tree"
+)
+
+// drift returns the changed paths below which the host has changed since the
+// workspace first touched them. What counts is what apply refuses, since a
+// dry run of it is asked: identity, type, mode, size and times as they were
+// recorded at copy-up, unless the host has come to what the workspace wants.
+func (w *Workspace) drift(ctx context.Context, changed []tree.Changed) ([]Conflict, error) {
+	out := []Conflict{}
+	if len(changed) == 0 {
+		return out, nil
+	}
+	if !w.admin.TryLock() {
+		return out, errors.New("an apply or an undo is under way")
+	}
+	defer w.admin.Unlock()
+	p := &applyPlan{w: w, changed: changed}
+	if err := p.items(); err != nil {
+		return out, err
+	}
+	roots, done, err := w.openRoots()
+	if err != nil {
+		return out, err
+	}
+	defer done()
+	res, err := apply.Run(ctx, p.list, w.applyOptions(roots, true))
+	if !errors.Is(err, apply.ErrConflict) || res == nil {
+		return out, err
+	}
+	return p.conflicts(res), nil
+}
+
+// addDrift puts the drift into the status, or says why it is not known.
+func (w *Workspace) addDrift(ctx context.Context, st *Status, changed []tree.Changed) {
+	var err error
+	if st.Drift, err = w.drift(ctx, changed); err != nil {
+		st.Degraded = append(st.Degraded, fmt.Sprintf("which changed files the host has changed too is not known: %v", err))
+	}
+}
