@@ -20,6 +20,9 @@ type segment struct {
 // segment if the current one may go, too.
 func (c *collector) choose() error {
 	c.cut = c.old
+	if l, d, _ := c.s.Sizes(); l+d <= c.o.Bytes {
+		c.o.Bytes = 0 // the limit is kept; what takes how much need not be known
+	}
 	segs, err := c.segments()
 	if err != nil || len(segs) == 0 {
 		return err
