@@ -1,5 +1,7 @@
 package journal
 
+import "maps"
+
 // State is the upper state of a workspace at some record: what Apply of all
 // records up to there makes. The zero value is not usable; see NewState.
 // Not safe for concurrent use.
@@ -30,26 +32,17 @@ func NewState() *State {
 // Clone returns an independent copy. It costs time in proportion to the number
 // of changed nodes and entries.
 func (s *State) Clone() *State {
-	c := NewState()
-	c.Seq, c.NextNode, c.NextExec = s.Seq, s.NextNode, s.NextExec
-	for k, v := range s.Nodes {
-		c.Nodes[k] = v
+	c := &State{
+		Seq: s.Seq, NextNode: s.NextNode, NextExec: s.NextExec,
+		Nodes: maps.Clone(s.Nodes), Execs: maps.Clone(s.Execs), Checkpoints: maps.Clone(s.Checkpoints),
+		Entries:  make(map[NodeID]map[string]Entry, len(s.Entries)),
+		Contents: make(map[NodeID]*Content, len(s.Contents)),
 	}
 	for k, v := range s.Entries {
-		m := make(map[string]Entry, len(v))
-		for n, e := range v {
-			m[n] = e
-		}
-		c.Entries[k] = m
+		c.Entries[k] = maps.Clone(v)
 	}
 	for k, v := range s.Contents {
 		c.Contents[k] = v.Clone()
-	}
-	for k, v := range s.Execs {
-		c.Execs[k] = v
-	}
-	for k, v := range s.Checkpoints {
-		c.Checkpoints[k] = v
 	}
 	return c
 }

@@ -132,15 +132,33 @@ func real(err error) error {
 	return err
 }
 
+// untouched reports whether a name leads to the same file, not a directory, in
+// the same state in both views, which need not be looked at then.
+func (d *differ) untouched(ea, eb journal.Entry) bool {
+	if ea != eb {
+		return false
+	}
+	if ea.Kind != journal.EntryNode {
+		return true
+	}
+	up := d.a.l.state.Nodes[ea.Node]
+	return up != nil && up == d.b.l.state.Nodes[ea.Node] && up.Attr.Mode&unix.S_IFMT != unix.S_IFDIR
+}
+
 // candidates returns the names that can differ. In a directory that shows the
 // same lower entries in both views these are the names that either upper has.
 func (d *differ) candidates(ia, ib Item) ([]string, error) {
 	names := make(map[string]bool)
-	for name := range d.a.changedNames(ia.ID()) {
-		names[name] = true
+	ea, eb := d.a.changedNames(ia.ID()), d.b.changedNames(ib.ID())
+	for name, e := range ea {
+		if !d.untouched(e, eb[name]) {
+			names[name] = true
+		}
 	}
-	for name := range d.b.changedNames(ib.ID()) {
-		names[name] = true
+	for name := range eb {
+		if ea[name].Kind == journal.EntryNone {
+			names[name] = true
+		}
 	}
 	sameLower := !d.foreign && ia.ID() == ib.ID() && (visible(ia.f.up, ia.f.dir) == nil) == (visible(ib.f.up, ib.f.dir) == nil)
 	if !sameLower {

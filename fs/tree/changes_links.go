@@ -26,15 +26,24 @@ func (d *differ) links(ia, ib Item) error {
 // the upper holds in place.
 func (v *View) linked(want map[journal.NodeID]bool) {
 	names := make(map[journal.NodeID]uint32)
+	for id, up := range v.l.state.Nodes {
+		// One with a single name is held in place by it.
+		if up.Own && up.Origin.Source != 0 && up.Attr.Nlink > 1 && up.Attr.Mode&unix.S_IFMT != unix.S_IFDIR {
+			names[id] = 0
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
 	for _, entries := range v.l.state.Entries {
 		for _, e := range entries {
-			if e.Kind == journal.EntryNode {
-				names[e.Node]++
+			if n, ok := names[e.Node]; ok && e.Kind == journal.EntryNode {
+				names[e.Node] = n + 1
 			}
 		}
 	}
-	for id, up := range v.l.state.Nodes {
-		if up.Own && up.Origin.Source != 0 && up.Attr.Mode&unix.S_IFMT != unix.S_IFDIR && up.Attr.Nlink > names[id] {
+	for id, n := range names {
+		if v.l.state.Nodes[id].Attr.Nlink > n {
 			want[id] = true
 		}
 	}
