@@ -140,10 +140,11 @@ func (u *undo) dropPins() {
 	})
 }
 
-// checkParents reports names that would come back in a directory that is gone.
+// checkParents reports names that would come back in a directory that is gone:
+// those of the upper, and the lower's where a whiteout goes.
 func (u *undo) checkParents() {
 	for _, e := range u.entries {
-		if e.After.Kind != EntryNode {
+		if e.After.Kind != EntryNode && e.Before.Kind != EntryWhiteout {
 			continue
 		}
 		n, changed := u.nodes[e.Parent]

@@ -141,7 +141,7 @@ func (u *undoPlan) pathOf(c journal.Conflict) string {
 			switch {
 			case c.Name != "" && ch.Entry != nil && ch.Entry.Parent == c.Parent && ch.Entry.Name == c.Name:
 				return nameOf(r, c.Name)
-			case c.Name == "" && slices.Contains(changedNodes(&ch), c.Node):
+			case c.Name == "" && r.Path != "" && slices.Contains(changedNodes(&ch), c.Node):
 				return r.Path
 			}
 		}
@@ -149,7 +149,22 @@ func (u *undoPlan) pathOf(c journal.Conflict) string {
 	if c.Name != "" {
 		return path.Join(u.pathOf(journal.Conflict{Node: c.Parent}), c.Name)
 	}
-	return fmt.Sprintf("node %d", c.Node)
+	return u.place(c.Node)
+}
+
+// place returns the path of a node by the entries of the present.
+func (u *undoPlan) place(id journal.NodeID) string {
+	if id == journal.RootID {
+		return ""
+	}
+	for parent, entries := range u.now.Entries {
+		for name, e := range entries {
+			if e.Kind == journal.EntryNode && e.Node == id {
+				return path.Join(u.place(parent), name)
+			}
+		}
+	}
+	return fmt.Sprintf("node %d", id)
 }
 
 // nameOf returns which of a record's paths ends in the name.
@@ -163,10 +178,29 @@ func nameOf(r *journal.Record, name string) string {
 	return r.Path
 }
 
+// foremost leaves out what only follows from another conflict of the same file:
+// where its bytes are in conflict, so are its size and its time.
+func foremost(conflicts []journal.Conflict) []journal.Conflict {
+	rank := func(c journal.Conflict) int {
+		return slices.Index([]string{"", "size", "mtime"}, c.Field)
+	}
+	best := map[journal.NodeID]int{}
+	for _, c := range conflicts {
+		if r := rank(c); c.Name == "" && r >= 0 {
+			if b, ok := best[c.Node]; !ok || r < b {
+				best[c.Node] = r
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(conflicts), func(c journal.Conflict) bool {
+		return c.Name == "" && rank(c) > best[c.Node]
+	})
+}
+
 // refuse makes the error that lists the conflicts by path.
 func (u *undoPlan) refuse(conflicts []journal.Conflict) error {
 	list := u.refused
-	for _, c := range conflicts {
+	for _, c := range foremost(conflicts) {
 		if u.told[c.Node] {
 			continue
 		}

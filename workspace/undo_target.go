@@ -128,9 +128,15 @@ func (w *Workspace) toUndo(t target, paths pathSet, name string) ([]*journal.Rec
 	return recs, nil
 }
 
+// below reports whether a record removed a directory in which one of the paths
+// lies.
+func (s pathSet) below(r *journal.Record) bool {
+	return r.Op == journal.OpRmdir && slices.ContainsFunc(s, func(p string) bool { return p != r.Path && under(p, r.Path) })
+}
+
 // records returns the records that are about the paths, with all others about
 // the same files: a file that was written under another name and then renamed
-// is undone whole.
+// is undone whole, and a directory comes back with what was deleted in it.
 func (s pathSet) records(recs []*journal.Record) []*journal.Record {
 	if len(s) == 0 {
 		return recs
@@ -140,7 +146,7 @@ func (s pathSet) records(recs []*journal.Record) []*journal.Record {
 	for grown := true; grown; {
 		grown = false
 		for i, r := range recs {
-			if in[i] || !s.has(r.Path) && !s.has(r.Path2) && !about(r, files) {
+			if in[i] || !s.has(r.Path) && !s.has(r.Path2) && !about(r, files) && !s.below(r) {
 				continue
 			}
 			in[i], grown = true, true

@@ -214,20 +214,21 @@ func (t *Tree) followEntry(e *journal.EntryChange, r *Replay) {
 		return
 	}
 	t.lists.drop(e.Parent)
-	if n := t.nodes[e.Before.Node]; e.Before.Kind == journal.EntryNode && n != nil && n.parent == p && n.name == e.Name {
+	same := t.samePlace(p, e)
+	if n := t.nodes[e.Before.Node]; e.Before.Kind == journal.EntryNode && n != nil && n.parent == p && n.name == e.Name && !same {
 		t.setName(n, nil, "")
 	}
 	if n := t.nodes[e.After.Node]; e.After.Kind == journal.EntryNode && n != nil {
 		t.setName(n, p, e.Name)
+	}
+	if same {
+		return
 	}
 	if r != nil {
 		if _, replayed := r.pending(e.Parent, e.Name); replayed {
 			t.notifier.Inode(e.Parent)
 			return
 		}
-	}
-	if t.samePlace(p, e) {
-		return
 	}
 	t.notifier.Entry(e.Parent, e.Name)
 }

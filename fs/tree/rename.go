@@ -12,7 +12,7 @@ import (
 // refused: it would let a caller make whiteouts of its own.
 func (t *Tree) Rename(r *Request, oldParent journal.NodeID, oldName string, newParent journal.NodeID, newName string, flags uint32) error {
 	if p := t.replaying(r); p != nil {
-		return p.rename(oldParent, oldName, newParent, newName)
+		return p.rename(r, oldParent, oldName, newParent, newName)
 	}
 	if flags&RenameWhiteout != 0 {
 		p, err := t.getDir(oldParent)

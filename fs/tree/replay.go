@@ -131,19 +131,22 @@ func (p *Replay) vacated(parent journal.NodeID, name string) {
 }
 
 // rename agrees that a file has moved, if it has.
-func (p *Replay) rename(oldParent journal.NodeID, oldName string, newParent journal.NodeID, newName string) error {
+func (p *Replay) rename(r *Request, oldParent journal.NodeID, oldName string, newParent journal.NodeID, newName string) error {
 	from, ok := p.pending(oldParent, oldName)
 	to, known := p.pending(newParent, newName)
 	if !ok || !known || from == nil || to != nil {
 		return ErrNotPermitted
 	}
-	p.t.mu.RLock()
-	e := p.t.state.Entries[newParent][newName]
-	p.t.mu.RUnlock()
-	if e.Kind == journal.EntryWhiteout || e.Kind == journal.EntryNode && e.Node != from.ID {
+	// The kernel moves what it knows and won't look the new name up.
+	p.done(newParent, newName)
+	st, err := p.t.Lookup(r, newParent, newName)
+	if err == nil {
+		p.t.Forget(st.ID, 1)
+	}
+	if err != nil || st.ID != from.ID {
+		p.vacated(newParent, newName)
 		return ErrNotPermitted
 	}
 	p.vacated(oldParent, oldName)
-	p.done(newParent, newName)
 	return nil
 }
