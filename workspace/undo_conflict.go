@@ -76,6 +76,11 @@ func (u *undoPlan) ours(c journal.Conflict) *journal.Record {
 // later returns the newest other record behind the first to undo that set what
 // is in conflict, nil if there is none.
 func (u *undoPlan) later(c journal.Conflict) (*journal.Record, error) {
+	return u.laterBut(c, func(*journal.Record) bool { return false })
+}
+
+// laterBut is later without the records that don't count.
+func (u *undoPlan) laterBut(c journal.Conflict, but func(*journal.Record) bool) (*journal.Record, error) {
 	id := c.Node
 	if c.Name != "" {
 		id = c.Parent
@@ -90,7 +95,7 @@ func (u *undoPlan) later(c journal.Conflict) (*journal.Record, error) {
 		n := max(0, len(seqs)-64)
 		var found *journal.Record
 		err := u.w.store.Pick(seqs[n:], func(r *journal.Record) error {
-			if sets(r, &c) {
+			if sets(r, &c) && !but(r) {
 				found = r
 			}
 			return nil

@@ -105,8 +105,15 @@ func (u *undoPlan) set(recs []*journal.Record) ([]journal.Change, []journal.Conf
 // untouched returns what tells journal.Undoing that nobody else has changed a
 // file's bytes since.
 func (u *undoPlan) untouched(failed *error) func(journal.NodeID) bool {
+	h, err := u.w.revertedRecords()
+	if err == nil {
+		err = h.upTo(u.recs[0].Seq)
+	}
+	*failed = errors.Join(*failed, err)
 	return func(id journal.NodeID) bool {
-		r, err := u.later(journal.Conflict{Node: id, Len: wholeFile})
+		r, err := u.laterBut(journal.Conflict{Node: id, Len: wholeFile}, func(r *journal.Record) bool {
+			return h.known(r.Seq) != 0 || slices.Contains(returning, r.Op)
+		})
 		*failed = errors.Join(*failed, err)
 		return r == nil && err == nil
 	}

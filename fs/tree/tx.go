@@ -282,13 +282,34 @@ func (x *tx) setEntry(p *node, name string, after journal.Entry) {
 	x.rec.Changes = append(x.rec.Changes, journal.Change{Entry: &journal.EntryChange{Parent: p.id, Name: name, Before: before, After: after}})
 }
 
+// content returns what the node's bytes are after the changes collected so far,
+// nil if nothing is said of them. It must not be changed.
+func (x *tx) content(id journal.NodeID) *journal.Content {
+	c, own := x.t.state.Contents[id], false
+	for i := range x.rec.Changes {
+		s := x.rec.Changes[i].Content
+		if s == nil || s.ID != id {
+			continue
+		}
+		if !own {
+			if own = true; c == nil {
+				c = &journal.Content{}
+			} else {
+				c = c.Clone()
+			}
+		}
+		c.Splice(s.Off, s.Len, s.After)
+	}
+	return c
+}
+
 // splice replaces a range of the node's content.
 func (x *tx) splice(n *node, off, length uint64, after []journal.Extent) {
 	if length == 0 {
 		return
 	}
 	var before []journal.Extent
-	if c := x.t.state.Contents[n.id]; c != nil {
+	if c := x.content(n.id); c != nil {
 		before = c.Range(off, length)
 	}
 	x.rec.Changes = append(x.rec.Changes, journal.Change{Content: &journal.ContentChange{ID: n.id, Off: off, Len: length, Before: before, After: after}})
