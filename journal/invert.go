@@ -38,6 +38,7 @@ func Invert(recs []*Record) []Change {
 type spans struct {
 	nodes    map[NodeID][]*NodeChange
 	recs     map[*NodeChange]*Record
+	named    map[*EntryChange]*Record
 	entries  map[entryKey][]*EntryChange
 	contents map[NodeID][]*ContentChange
 }
@@ -46,6 +47,7 @@ func spansOf(recs []*Record) *spans {
 	sp := &spans{
 		nodes:    map[NodeID][]*NodeChange{},
 		recs:     map[*NodeChange]*Record{},
+		named:    map[*EntryChange]*Record{},
 		entries:  map[entryKey][]*EntryChange{},
 		contents: map[NodeID][]*ContentChange{},
 	}
@@ -65,6 +67,7 @@ func (sp *spans) add(c *Change, r *Record) {
 	case c.Entry != nil:
 		k := entryKey{c.Entry.Parent, c.Entry.Name}
 		sp.entries[k] = append(sp.entries[k], c.Entry)
+		sp.named[c.Entry] = r
 	case c.Content != nil && c.Content.Len > 0:
 		sp.contents[c.Content.ID] = append(sp.contents[c.Content.ID], c.Content)
 	}

@@ -3,6 +3,7 @@ package journal
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 )
 
@@ -121,8 +122,8 @@ func (u *undo) entry(k entryKey, cs []*EntryChange) {
 		return
 	}
 	now := u.st.Entries[k.parent][k.name]
-	if now == first {
-		return // others have done the same
+	if now == first && last.Kind == EntryNone && u.pins(k.name, first, u.sp.named[cs[0]]) {
+		return // others hold the node in its place, too
 	}
 	if now != last {
 		u.conflict(Conflict{Parent: k.parent, Name: k.name, Node: max(last.Node, now.Node), Reason: reasonSince})
@@ -132,11 +133,26 @@ func (u *undo) entry(k entryKey, cs []*EntryChange) {
 	u.gone[k] = first.Kind != EntryNode
 }
 
+// pins reports whether an entry, as the record set or dropped it, only holds a
+// lower node in the place that it has in the lower. The names that a link or a
+// rename is about are none of these.
+func (u *undo) pins(name string, e Entry, r *Record) bool {
+	switch r.Op {
+	case OpLink, OpRename, OpExchange:
+		if path.Base(r.Path2) == name || r.Op == OpExchange && path.Base(r.Path) == name {
+			return false
+		}
+	}
+	n := u.st.Nodes[e.Node]
+	return e.Kind == EntryNode && e.Node < CreatedBit && n != nil && n.Attr.Nlink > 0 && path.Base(n.Origin.Path) == name
+}
+
 // dropPins takes out entries that only hold a copied-up node in its place, if
 // the node has to stay.
 func (u *undo) dropPins() {
 	u.entries = slices.DeleteFunc(u.entries, func(e EntryChange) bool {
-		return e.After.Kind == EntryNone && e.Before.Kind == EntryNode && u.kept[e.Before.Node]
+		first := u.sp.named[u.sp.entries[entryKey{e.Parent, e.Name}][0]]
+		return e.After.Kind == EntryNone && u.kept[e.Before.Node] && u.pins(e.Name, e.Before, first)
 	})
 }
 
@@ -148,6 +164,9 @@ func (u *undo) checkParents() {
 			continue
 		}
 		n, changed := u.nodes[e.Parent]
+		if e.After.Kind != EntryNode && (changed || e.Parent >= CreatedBit) {
+			continue // the directory goes or comes with the name, or has no lower
+		}
 		if !changed {
 			n = u.st.Nodes[e.Parent]
 		}

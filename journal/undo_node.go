@@ -63,6 +63,8 @@ func (u *undo) node(id NodeID, cs []*NodeChange) {
 		u.nodeWhole(id, cs, now)
 	case !owned(first) && owned(last) && last.Origin.Source != 0:
 		u.copyUp(id, cs, now)
+	case owned(first) && now != nil && !now.Own && now.Origin.Source != 0:
+		return // an earlier undo gave it back to the lower
 	case first == nil:
 		u.nodeMade(id, cs, now)
 	case last == nil:
@@ -179,7 +181,11 @@ func (u *undo) copiedUp(id NodeID, cs []*NodeChange) (*Node, []*NodeChange) {
 		return n, cs[1:]
 	}
 	if !unknownBefore(u.sp.recs[cs[0]].Op) {
-		return lowerNode(cs[0].After), cs
+		n := lowerNode(cs[0].After)
+		if u.sp.recs[cs[0]].Op == OpUnlink && !isDir(n) {
+			n.Attr.Nlink++
+		}
+		return n, cs
 	}
 	return u.lower(id, cs[0].After), cs
 }

@@ -109,7 +109,7 @@ func (x *tx) collect(fn func(*tx) error, list []facts) error {
 	for i := range x.edits {
 		e := &x.edits[i]
 		before := e.before
-		if e.copied != nil {
+		if e.keepsCopied(x.rec.Op) {
 			changes = append(changes, journal.Change{Node: &journal.NodeChange{ID: e.n.id, Before: before, After: e.copied}})
 			before = e.copied
 		}
@@ -178,17 +178,21 @@ func (x *tx) copyUp(fa *facts) {
 	e.after.Attr = lowerAttr(&fa.st)
 	e.after.Xattrs, e.after.Target = fa.xattrs, fa.target
 	fingerprint(&e.after.Origin, &fa.st)
-	if keepsCopied(x.rec.Op) {
-		c := *e.after
-		e.copied = &c
-	}
+	c := *e.after
+	e.copied = &c
 	x.pin(fa.n)
 }
 
-// keepsCopied reports whether an operation may set attributes whose value
-// before is in no fingerprint. Its record says first what the copy-up made, so
-// that an undo knows.
-func keepsCopied(op journal.Op) bool {
+// keepsCopied reports whether an operation set attributes whose value before is
+// in no fingerprint and doesn't follow from the operation. Its record says
+// first what the copy-up made, so that an undo knows.
+func (e *edit) keepsCopied(op journal.Op) bool {
+	if e.copied == nil {
+		return false
+	}
+	if op != journal.OpUnlink && e.copied.Attr.Nlink != e.after.Attr.Nlink {
+		return true
+	}
 	switch op {
 	case journal.OpChown, journal.OpUtimens, journal.OpSetattr, journal.OpSetxattr, journal.OpRemovexattr:
 		return true
