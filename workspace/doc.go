@@ -40,6 +40,30 @@
 // another over it (sed -i does): to the people who ask for the undo it is the
 // same file. UndoSet, which goes by node, decides all else.
 //
+// A change of history is worked out beside the running workspace, and if that
+// went on meanwhile the changes are worked out afresh under the tree's lock from
+// the same records, so that a busy command can't keep an undo off. Files that
+// it takes away go as an unlink lets them go: who has one open goes on.
+//
+// Undoing a set of records that is not the newest is refused rather than
+// guessed: a name that others set since, or a file that they removed, is a
+// conflict even if the result would look right, since a later undo of theirs
+// would go wrong. Times alone never conflict.
+//
+// What was undone is found by walking the records that take others back from
+// the newest on (the journal's index by operation lists them): such a record
+// counts only if nothing later took it back in its turn. Groups of commands
+// are two records, and what began between them belongs to the group.
+//
+// A daemon's notification raises no inotify event, so a helper process repeats
+// changes of history through the mount for those who watch (tree.Replay): only
+// where /proc shows a watch on what changed, and where a file gets shorter,
+// because who has it open to append would write behind its old end.
+//
+// A past state is mounted by the daemon of the live one, or, if there is none,
+// by a process that has the journal open for reading, as long as it is mounted:
+// the live workspace can't be mounted beside it then.
+//
 // Apply makes the applied state the origin of its nodes, so that the next
 // apply compares with that. A rename is applied as a removal and a creation.
 //

@@ -26,7 +26,7 @@ func (w *Workspace) Log(ctx context.Context, req *LogRequest, fn func(*LogEntry)
 	if req.Limit > 0 {
 		return w.newest(ctx, f, req.Limit, fn)
 	}
-	return w.store.Records(f.from, f.to, func(r *journal.Record) error {
+	return w.ascending(f, func(r *journal.Record) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -40,7 +40,7 @@ func (w *Workspace) Log(ctx context.Context, req *LogRequest, fn func(*LogEntry)
 // newest reads backwards until it has enough.
 func (w *Workspace) newest(ctx context.Context, f *logFilter, limit int, fn func(*LogEntry) error) error {
 	var found []*LogEntry
-	err := w.store.RecordsDesc(f.from, f.to, func(r *journal.Record) error {
+	err := w.descending(f, func(r *journal.Record) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -61,6 +61,62 @@ func (w *Workspace) newest(ctx context.Context, f *logFilter, limit int, fn func
 		}
 	}
 	return nil
+}
+
+// ascending reads the records that the filter can match, oldest first: by the
+// index where it has them, else all of the range.
+func (w *Workspace) ascending(f *logFilter, fn func(*journal.Record) error) error {
+	seqs, ok, err := w.indexed(f)
+	switch {
+	case err != nil:
+		return err
+	case ok:
+		return w.store.Pick(seqs, fn)
+	}
+	return w.store.Records(f.from, f.to, fn)
+}
+
+// descending is ascending, the newest first.
+func (w *Workspace) descending(f *logFilter, fn func(*journal.Record) error) error {
+	seqs, ok, err := w.indexed(f)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return w.store.RecordsDesc(f.from, f.to, fn)
+	}
+	for ; len(seqs) > 0 && err == nil; seqs = seqs[:max(0, len(seqs)-pickAtOnce)] {
+		var recs []*journal.Record
+		err = w.store.Pick(seqs[max(0, len(seqs)-pickAtOnce):], func(r *journal.Record) error {
+			recs = append(recs, r)
+			return nil
+		})
+		for _, r := range slices.Backward(recs) {
+			if err == nil {
+				err = fn(r)
+			}
+		}
+	}
+	return err
+}
+
+// pickAtOnce is how many records are read at once from the end of an index.
+const pickAtOnce = 256
+
+// indexed returns the numbers of the records of the filter's operation in its
+// range; ok is false if no index lists them.
+func (w *Workspace) indexed(f *logFilter) (seqs []journal.Seq, ok bool, err error) {
+	op := f.op
+	if f.denied && op == journal.OpNone {
+		op = journal.OpDenied
+	}
+	seqs, err = w.store.SeqsOfOp(op)
+	if errors.Is(err, journal.ErrUnknownOp) {
+		return nil, false, nil
+	}
+	lo, _ := slices.BinarySearch(seqs, f.from)
+	hi, _ := slices.BinarySearch(seqs, f.to+1)
+	return seqs[lo:max(lo, hi)], true, err
 }
 
 // logFilter is a parsed LogRequest.

@@ -27,7 +27,7 @@ func newLogCommand(e *env) *cli.Command {
 			&cli.StringFlag{Name: "op", Usage: "records of operation `O` (write, rename, ...)", Destination: &o.req.Op},
 			&cli.StringFlag{Name: "since", Usage: "records after a `POINT`: a number, time, duration or checkpoint", Destination: &o.req.Since},
 			&cli.BoolFlag{Name: "denied", Usage: "refusals only", Destination: &o.req.Denied},
-			&cli.IntFlag{Name: "limit", Usage: "the newest `N` records", Destination: &o.req.Limit},
+			&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "the newest `N` records", Destination: &o.req.Limit},
 		},
 		Action: func(c *cli.Context) error {
 			if err := noArgs(c); err != nil {
