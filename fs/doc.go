@@ -22,8 +22,8 @@
 //
 // # Decisions
 //
-// The kernel applies the umask: DONT_MASK and POSIX_ACL are not negotiated, so
-// modes are stored as they come. A directory's default ACL is not inherited.
+// The umask is the tree's to apply, since a directory's default ACL takes its
+// place. ACLs themselves are evaluated by the kernel.
 //
 // In a mount that is nosuid, security.capability is answered "no such attribute"
 // without asking the tree, and left out of lists. The kernel asks for it before

@@ -41,13 +41,17 @@ func (a *adapter) entry(op string, h *fuse.InHeader, name string, out *fuse.Entr
 
 // Mknod answers MKNOD.
 func (a *adapter) Mknod(_ <-chan struct{}, in *fuse.MknodIn, name string, out *fuse.EntryOut) fuse.Status {
-	s, err := a.tree.Mknod(request(&in.InHeader), node(&in.InHeader), name, in.Mode, in.Rdev)
+	r := request(&in.InHeader)
+	r.Umask = in.Umask
+	s, err := a.tree.Mknod(r, node(&in.InHeader), name, in.Mode, in.Rdev)
 	return a.entry("mknod", &in.InHeader, name, out, &s, err)
 }
 
 // Mkdir answers MKDIR.
 func (a *adapter) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
-	s, err := a.tree.Mkdir(request(&in.InHeader), node(&in.InHeader), name, in.Mode)
+	r := request(&in.InHeader)
+	r.Umask = in.Umask
+	s, err := a.tree.Mkdir(r, node(&in.InHeader), name, in.Mode)
 	return a.entry("mkdir", &in.InHeader, name, out, &s, err)
 }
 
@@ -65,7 +69,9 @@ func (a *adapter) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fus
 
 // Create answers CREATE. See the package comment for a name that exists.
 func (a *adapter) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
-	s, err := a.tree.Create(request(&in.InHeader), node(&in.InHeader), name, in.Mode)
+	r := request(&in.InHeader)
+	r.Umask = in.Umask
+	s, err := a.tree.Create(r, node(&in.InHeader), name, in.Mode)
 	if err != nil && in.Flags&unix.O_EXCL == 0 && errors.Is(err, tree.ErrExist) {
 		return fuse.Status(unix.ESTALE)
 	}
@@ -78,7 +84,9 @@ var opened = fuse.OpenOut{OpenFlags: fuse.FOPEN_KEEP_CACHE}
 
 // Tmpfile answers TMPFILE.
 func (a *adapter) Tmpfile(_ <-chan struct{}, in *fuse.CreateIn, out *fuse.CreateOut) fuse.Status {
-	s, err := a.tree.Tmpfile(request(&in.InHeader), node(&in.InHeader), in.Mode)
+	r := request(&in.InHeader)
+	r.Umask = in.Umask
+	s, err := a.tree.Tmpfile(r, node(&in.InHeader), in.Mode)
 	out.OpenOut = opened
 	return a.entry("tmpfile", &in.InHeader, "", &out.EntryOut, &s, err)
 }

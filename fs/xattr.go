@@ -58,7 +58,9 @@ func (a *adapter) SetXAttr(_ <-chan struct{}, in *fuse.SetXAttrIn, name string, 
 	if uint64(len(value)) < uint64(in.Size) {
 		return fuse.EINVAL
 	}
-	err := a.tree.Setxattr(request(&in.InHeader), node(&in.InHeader), name, value[:in.Size], in.Flags)
+	r := request(&in.InHeader)
+	r.KillSGID = in.SetXAttrFlags&fuse.SETXATTR_ACL_KILL_SGID != 0
+	err := a.tree.Setxattr(r, node(&in.InHeader), name, value[:in.Size], in.Flags)
 	return a.status("setxattr", &in.InHeader, name, err)
 }
 

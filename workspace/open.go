@@ -173,7 +173,7 @@ func openSources(cfg *Config) (*lower.FS, []tree.Source, error) {
 
 // openSource opens one host directory and hands it over.
 func openSource(dir string, add func(fd int) (*lower.Dir, error)) error {
-	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	fd, err := lower.OpenSource(dir)
 	if err == nil {
 		if _, err = add(fd); err != nil {
 			unix.Close(fd)

@@ -73,8 +73,9 @@
 // FUSE's PASSTHROUGH is not asked for: it would raise the superblock's stacking
 // depth, so that overlayfs could no longer be mounted above a workspace.
 //
-// POSIX_ACL and DONT_MASK are not asked for: the kernel applies the umask, and
-// modes arrive as they shall be stored. Default ACLs are then not inherited.
+// POSIX_ACL and DONT_MASK are asked for: the kernel evaluates ACLs and keeps them
+// in its caches, and leaves to the filesystem what they mean for modes and for
+// new files. The umask comes with each request that makes one.
 //
 // The descriptor is read by ordinary blocking read(2) calls that the Go
 // scheduler knows of. A raw system call would save it some work, but a thread

@@ -21,9 +21,10 @@ const maxBackground = maxReaders
 // those of the library's and the kernel's that must be off.
 const (
 	wantCaps = fuse.CAP_READDIRPLUS_AUTO | fuse.CAP_NO_OPENDIR_SUPPORT |
-		fuse.CAP_HANDLE_KILLPRIV_V2 | fuse.CAP_HAS_EXPIRE_ONLY
+		fuse.CAP_HANDLE_KILLPRIV_V2 | fuse.CAP_HAS_EXPIRE_ONLY |
+		fuse.CAP_POSIX_ACL | fuse.CAP_DONT_MASK | fuse.CAP_SETXATTR_EXT
 	banCaps = fuse.CAP_ATOMIC_O_TRUNC | fuse.CAP_WRITEBACK_CACHE | fuse.CAP_PASSTHROUGH |
-		fuse.CAP_AUTO_INVAL_DATA | fuse.CAP_DONT_MASK | fuse.CAP_POSIX_ACL
+		fuse.CAP_AUTO_INVAL_DATA
 )
 
 // needed are the capabilities without which the workspace works, but worse.

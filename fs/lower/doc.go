@@ -1,5 +1,6 @@
 // Package lower reads source directories as the host has them and never
-// changes them, not even an access time where O_NOATIME is allowed.
+// changes them, not even an access time: see OpenSource. An ordinary user's
+// process can't help those of symbolic links and of others' files.
 //
 // Everything goes from a directory descriptor to one name: openat2(2) with
 // RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS, RESOLVE_NO_MAGICLINKS and

@@ -210,3 +210,43 @@ func TestMovedDirectory(t *testing.T) {
 		t.Error("moved a root")
 	}
 }
+
+// TestAccessTimesStay reads everything of a source and looks at it afterwards.
+func TestAccessTimesStay(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs to copy mounts; an ordinary user can't read a link without moving its time")
+	}
+	dir := t.TempDir()
+	must(t, os.Mkdir(dir+"/d", 0o755))
+	must(t, os.WriteFile(dir+"/d/file", []byte("x"), 0o644))
+	must(t, os.Symlink("file", dir+"/d/link"))
+	old := unix.Timespec{Sec: 1000} // older than mtime, so that relatime would move it
+	for _, path := range []string{"", "/d", "/d/file", "/d/link"} {
+		must(t, unix.UtimesNanoAt(unix.AT_FDCWD, dir+path, []unix.Timespec{old, {Sec: 2000}}, unix.AT_SYMLINK_NOFOLLOW))
+	}
+	fd, err := OpenSource(dir)
+	must(t, err)
+	f := New(8)
+	t.Cleanup(f.Close)
+	root, err := f.Add(fd)
+	must(t, err)
+	_, err = root.ReadDir()
+	must(t, err)
+	d := root.Child("d", 0)
+	_, err = d.ReadDir()
+	must(t, err)
+	_, err = File{Dir: d, Name: "link"}.Readlink()
+	must(t, err)
+	_, err = File{Dir: d, Name: "file"}.ReadAt(make([]byte, 1), 0)
+	must(t, err)
+	for _, path := range []string{"", "/d", "/d/file", "/d/link"} {
+		var st unix.Stat_t
+		must(t, unix.Lstat(dir+path, &st))
+		if st.Atim != old {
+			t.Errorf("access time of %q moved to %d", path, st.Atim.Sec)
+		}
+	}
+	if err := unix.Mkdirat(root.rootFD, "made", 0o755); err != unix.EROFS {
+		t.Errorf("mkdir in the source: %v, want EROFS", err)
+	}
+}

@@ -125,7 +125,7 @@ func (s *share) run(x *tx) error {
 	x.splice(s.to, s.dstOff, s.copied, s.extents)
 	up.Attr.Size = max(up.Attr.Size, s.dstOff+s.copied)
 	up.Attr.Mtime, up.Attr.Ctime = x.now, x.now
-	killPriv(up) // COPY_FILE_RANGE never carries the kernel's own request for it
+	x.killPrivUnlessCapable(up) // COPY_FILE_RANGE never carries the kernel's own request for it
 	x.attribute(s.to)
 	return nil
 }

@@ -102,7 +102,7 @@ func (x *tx) newChild(s *slot, up *journal.Node) (*node, error) {
 		return nil, errRetry
 	}
 	up = up.Clone()
-	x.initAttr(up, &d.Attr)
+	x.initAttr(up, d)
 	n := x.add(up)
 	up.Attr.Nlink = 1
 	if n.isDir() {
@@ -116,20 +116,20 @@ func (x *tx) newChild(s *slot, up *journal.Node) (*node, error) {
 }
 
 // initAttr sets the attributes of a new node: owner, mode, times and what a
-// set-group-id directory hands down (inode_init_owner in the kernel, which
-// leaves this to FUSE servers).
-func (x *tx) initAttr(up *journal.Node, dir *journal.Attr) {
-	typ := up.Attr.Mode & unix.S_IFMT
+// set-group-id directory or one with a default ACL hands down (inode_init_owner
+// and posix_acl_create in the kernel, which leaves this to FUSE servers).
+func (x *tx) initAttr(up, dir *journal.Node) {
 	up.Attr.UID, up.Attr.GID = x.r.UID, x.r.GID
 	if up.Attr.UID == NoID {
-		up.Attr.UID, up.Attr.GID = dir.UID, dir.GID
+		up.Attr.UID, up.Attr.GID = dir.Attr.UID, dir.Attr.GID
 	}
-	if dir.Mode&unix.S_ISGID != 0 {
-		up.Attr.GID = dir.GID
-		if typ == unix.S_IFDIR {
+	if dir.Attr.Mode&unix.S_ISGID != 0 {
+		up.Attr.GID = dir.Attr.GID
+		if up.Attr.Mode&unix.S_IFMT == unix.S_IFDIR {
 			up.Attr.Mode |= unix.S_ISGID
 		}
 	}
+	x.inherit(up, dir)
 	up.Attr.Atime, up.Attr.Mtime, up.Attr.Ctime = x.now, x.now, x.now
 	up.Own = true
 }
@@ -168,7 +168,7 @@ func (t *Tree) Tmpfile(r *Request, parent journal.NodeID, mode uint32) (Stat, er
 			return ErrNotPermitted // as ext4 has it; the VFS checks only where a name comes
 		}
 		up := up.Clone()
-		x.initAttr(up, &d.Attr)
+		x.initAttr(up, d)
 		n := x.add(up)
 		x.rec.Path = path(p)
 		x.then = func() { st = t.adopt(n, nil, "") }

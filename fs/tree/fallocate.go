@@ -83,7 +83,7 @@ func (x *tx) fallocate(n *node, c *content, mode uint32, off, end uint64) error 
 		x.fillHoles(n, c, off, min(end, up.Attr.Size))
 	}
 	up.Attr.Mtime, up.Attr.Ctime = x.now, x.now
-	killPriv(up) // FALLOCATE never carries the kernel's own request for it
+	x.killPrivUnlessCapable(up) // FALLOCATE never carries the kernel's own request for it
 	return nil
 }
 

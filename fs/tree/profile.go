@@ -63,7 +63,13 @@ func (t *Tree) checkXattr(n *node, name string) error {
 	if len(name) > maxXattrName {
 		return ErrRange
 	}
-	space, _, _ := strings.Cut(name, ".")
+	space, rest, _ := strings.Cut(name, ".")
+	switch {
+	case isACL(name) && n.mode != unix.S_IFLNK:
+		return nil
+	case knownSpace(name) && rest == "":
+		return ErrInvalid
+	}
 	switch space {
 	case "user":
 		if !n.isReg() && !n.isDir() {

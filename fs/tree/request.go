@@ -16,9 +16,13 @@ type Request struct {
 	UID    uint32 // NoID = not carried
 	GID    uint32
 	Unique uint64 // the request's number
+	Umask  uint32 // of a request that makes a file: bits that its mode does not get without a default ACL
 	// KillPriv says that the kernel asks for set-id bits to be cleared
 	// (FUSE_WRITE_KILL_SUIDGID, FATTR_KILL_SUIDGID).
 	KillPriv bool
+	// KillSGID says that the kernel asks for the set-group-id bit to be cleared
+	// when an access ACL is set (FUSE_SETXATTR_ACL_KILL_SGID).
+	KillSGID bool
 	// WriteBack says that a write comes from a shared mapping, whose writer is
 	// not known.
 	WriteBack bool
@@ -119,4 +123,8 @@ type Watcher interface {
 type Attributor interface {
 	// Actor returns what is known of the thread. Safe for concurrent use.
 	Actor(tid, uid uint32) journal.Actor
+	// Capable reports whether the thread has a capability (CAP_...) in effect,
+	// for what the kernel leaves to the file system and does not tell it. A
+	// thread that is gone has none.
+	Capable(tid uint32, capability int) bool
 }

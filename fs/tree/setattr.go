@@ -97,6 +97,7 @@ func (x *tx) setAttr(up *journal.Node, a *SetAttr) {
 	at, typ := &up.Attr, up.Attr.Mode&unix.S_IFMT
 	if a.Mask&SetMode != 0 {
 		at.Mode = typ | a.Mode&0o7777
+		chmodACL(up)
 	}
 	if a.Mask&SetUID != 0 {
 		at.UID = a.UID
@@ -143,4 +144,14 @@ func killPriv(up *journal.Node) {
 	if _, ok := up.Xattrs[xattrCaps]; ok {
 		delete(setXattrs(up), xattrCaps)
 	}
+}
+
+// killPrivUnlessCapable clears set-id bits as killPriv does unless the caller
+// may keep them (CAP_FSETID).
+func (x *tx) killPrivUnlessCapable(up *journal.Node) {
+	_, caps := up.Xattrs[xattrCaps]
+	if !caps && (up.Attr.Mode&setID == 0 || x.t.actors.Capable(x.r.TID, unix.CAP_FSETID)) {
+		return
+	}
+	killPriv(up)
 }

@@ -136,3 +136,5 @@ type requestOnly struct{}
 func (requestOnly) Actor(tid, uid uint32) journal.Actor {
 	return journal.Actor{TID: tid, UID: uid, Comm: "unknown"}
 }
+
+func (requestOnly) Capable(uint32, int) bool { return false }

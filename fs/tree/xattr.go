@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -31,6 +32,9 @@ func (t *Tree) Getxattr(r *Request, id journal.NodeID, name string) ([]byte, err
 	if err := t.decideNode(policy.OpRead, n, 0); err != nil {
 		return nil, err
 	}
+	if !knownSpace(name) {
+		return nil, ErrNotSupported
+	}
 	t.mu.RLock()
 	f := n.found()
 	t.mu.RUnlock()
@@ -48,7 +52,15 @@ func (t *Tree) Getxattr(r *Request, id journal.NodeID, name string) ([]byte, err
 	return v, err
 }
 
-// Listxattr returns the names of the extended attributes, sorted.
+// knownSpace reports whether a name lies in a namespace that can have attributes
+// (xattr(7)).
+func knownSpace(name string) bool {
+	space, _, _ := strings.Cut(name, ".")
+	return slices.Contains([]string{"user", "system", "security", "trusted"}, space)
+}
+
+// Listxattr returns the names of the extended attributes, sorted. Those of
+// trusted.* are for who may read them (xattr(7)).
 func (t *Tree) Listxattr(r *Request, id journal.NodeID) ([]string, error) {
 	n, err := t.get(id)
 	if err != nil {
@@ -57,11 +69,17 @@ func (t *Tree) Listxattr(r *Request, id journal.NodeID) ([]string, error) {
 	t.mu.RLock()
 	f := n.found()
 	t.mu.RUnlock()
+	var names []string
 	if f.upOwn() {
-		return slices.Sorted(maps.Keys(f.up.Xattrs)), nil
+		names = slices.Sorted(maps.Keys(f.up.Xattrs))
+	} else {
+		names, err = f.low.Listxattr()
+		slices.Sort(names)
 	}
-	names, err := f.low.Listxattr()
-	slices.Sort(names)
+	trusted := func(name string) bool { return strings.HasPrefix(name, "trusted.") }
+	if slices.ContainsFunc(names, trusted) && !t.actors.Capable(r.TID, unix.CAP_SYS_ADMIN) {
+		names = slices.DeleteFunc(names, trusted)
+	}
 	return names, err
 }
 
@@ -70,13 +88,20 @@ func (t *Tree) Setxattr(r *Request, id journal.NodeID, name string, value []byte
 	if len(value) > maxXattrValue {
 		return ErrRange
 	}
-	return t.changeXattr(r, journal.OpSetxattr, id, name, func(m map[string]string) error {
+	return t.changeXattr(r, journal.OpSetxattr, id, name, func(up *journal.Node) error {
+		m := up.Xattrs
 		_, ok := m[name]
 		switch {
 		case ok && flags&unix.XATTR_CREATE != 0:
 			return ErrExist
 		case !ok && flags&unix.XATTR_REPLACE != 0:
 			return ErrNoAttr
+		}
+		if name == aclAccess {
+			if r.KillSGID {
+				up.Attr.Mode &^= unix.S_ISGID
+			}
+			return setAccessACL(up, string(value))
 		}
 		m[name] = string(value)
 		if xattrBytes(m) > maxXattrs {
@@ -96,16 +121,19 @@ func xattrBytes(m map[string]string) int {
 
 // Removexattr removes an extended attribute.
 func (t *Tree) Removexattr(r *Request, id journal.NodeID, name string) error {
-	return t.changeXattr(r, journal.OpRemovexattr, id, name, func(m map[string]string) error {
-		if _, ok := m[name]; !ok {
-			return ErrNoAttr
+	if _, err := t.Getxattr(r, id, name); err != nil {
+		if isACL(name) && errors.Is(err, ErrNoAttr) {
+			return nil // as every file system of the kernel does
 		}
-		delete(m, name)
+		return err
+	}
+	return t.changeXattr(r, journal.OpRemovexattr, id, name, func(up *journal.Node) error {
+		delete(up.Xattrs, name)
 		return nil
 	})
 }
 
-func (t *Tree) changeXattr(r *Request, op journal.Op, id journal.NodeID, name string, change func(map[string]string) error) error {
+func (t *Tree) changeXattr(r *Request, op journal.Op, id journal.NodeID, name string, change func(*journal.Node) error) error {
 	n, err := t.get(id)
 	if err != nil {
 		return err
@@ -121,7 +149,8 @@ func (t *Tree) changeXattr(r *Request, op journal.Op, id journal.NodeID, name st
 		if up == nil {
 			return errRetry
 		}
-		if err := change(setXattrs(up)); err != nil {
+		setXattrs(up)
+		if err := change(up); err != nil {
 			return err
 		}
 		x.rec.Path = path(n)

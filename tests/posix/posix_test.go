@@ -46,14 +46,15 @@ func TestGoFuse(t *testing.T) {
 }
 
 // mount returns the mount point of a workspace over an empty directory.
-func mount(t *testing.T) string {
+func mount(t *testing.T, flags ...string) string {
 	t.Helper()
 	e := harness.New(t)
+	public(t, e.Dir)
 	lower := filepath.Join(e.Dir, "lower")
 	if err := os.Mkdir(lower, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return e.NewWorkspace("posix", lower).Mount
+	return e.NewWorkspace("posix", lower, flags...).Mount
 }
 
 // families are our own cases. Each gets an empty directory.
@@ -66,6 +67,7 @@ var families = []struct {
 	{"directories", directoryCases},
 	{"attributes", attributeCases},
 	{"special", specialCases},
+	{"acl", aclCases},
 }
 
 // TestOwn runs the families on a plain directory, then on a mount.
@@ -74,11 +76,26 @@ func TestOwn(t *testing.T) {
 		t.Run("POSIX_DIR", func(t *testing.T) { all(t, dir) })
 		return
 	}
-	t.Run("plain", func(t *testing.T) { all(t, t.TempDir()) })
+	t.Run("plain", func(t *testing.T) { all(t, public(t, t.TempDir())) })
 	t.Run("mount", func(t *testing.T) {
 		harness.Require(t, "binary", "fuse")
 		all(t, mount(t))
 	})
+	if os.Geteuid() == 0 {
+		t.Run("full", func(t *testing.T) {
+			harness.Require(t, "binary", "fuse")
+			all(t, mount(t, "-o", "profile=posix-full"))
+		})
+	}
+}
+
+// public lets other users into a directory of t.TempDir and returns it.
+func public(t *testing.T, dir string) string {
+	t.Helper()
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		check(t, os.Chmod(d, 0o755))
+	}
+	return dir
 }
 
 func all(t *testing.T, dir string) {

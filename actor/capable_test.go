@@ -1,0 +1,34 @@
+package actor
+
+import (
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestCapable(t *testing.T) {
+	r := New()
+	defer r.Close()
+	if got := r.Capable(uint32(unix.Gettid()), unix.CAP_SETUID); got != (os.Geteuid() == 0) {
+		t.Errorf("of this thread: %v", got)
+	}
+	for _, tid := range []uint32{0, 1 << 30} {
+		if r.Capable(tid, unix.CAP_SYS_ADMIN) {
+			t.Errorf("thread %d is told capable", tid)
+		}
+	}
+}
+
+func TestEffective(t *testing.T) {
+	for text, want := range map[string]uint64{
+		"Name:\tx\nCapPrm:\tff\nCapEff:\t0000000000000a00\n": 0xa00,
+		"Name:\tCapEff:\n": 0,
+		"CapEff:\tzz\n":    0,
+		"":                 0,
+	} {
+		if got, ok := effective([]byte(text)); got != want || ok != (want != 0) {
+			t.Errorf("%q: %#x, %v", text, got, ok)
+		}
+	}
+}
