@@ -94,17 +94,18 @@ func zeros(off, end uint64) []journal.Extent {
 	return []journal.Extent{{Off: off, Len: end - off, Kind: journal.ExtentZero}}
 }
 
-// fillHoles makes the holes in [off, end) allocated zeros. A content that this
-// very operation has made own has none to speak of but beyond the lower's end.
+// fillHoles makes the holes in [off, end) allocated zeros, those of the content
+// that this very operation has made own, too.
 func (x *tx) fillHoles(n *node, c *content, off, end uint64) {
-	if !c.own {
-		off = max(off, c.size)
-	}
 	if end <= off {
 		return
 	}
+	held := x.t.state.Contents[n.id]
+	if !c.own {
+		held = journal.NewContent(c.extents)
+	}
 	pos := off
-	if held := x.t.state.Contents[n.id]; held != nil {
+	if held != nil {
 		for _, e := range held.Range(off, end-off) {
 			x.spliceZeros(n, pos, e.Off)
 			pos = e.End()

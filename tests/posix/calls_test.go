@@ -219,7 +219,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-const matrixShare = 40
+const matrixShare = 100
 
 func matrix(t *testing.T, dir string, full bool) {
 	p := newPair(t, dir, full)
