@@ -23,8 +23,11 @@ func (a *adapter) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrO
 // SetAttr answers SETATTR.
 func (a *adapter) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
 	id, r := node(&in.InHeader), request(&in.InHeader)
-	r.KillPriv = in.Valid&fuse.FATTR_KILL_SUIDGID != 0
-	s, err := a.tree.Setattr(r, id, decodeSetattr(&in.SetAttrInCommon))
+	set := decodeSetattr(&in.SetAttrInCommon)
+	// Nothing to set is chown(-1, -1), which clears set-id bits, too; the kernel
+	// asks for that only where there is an owner to set.
+	r.KillPriv = in.Valid&fuse.FATTR_KILL_SUIDGID != 0 || set.Mask == 0
+	s, err := a.tree.Setattr(r, id, set)
 	if err != nil {
 		return a.status("setattr", &in.InHeader, "", err)
 	}

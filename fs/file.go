@@ -2,7 +2,6 @@ package fs
 
 import (
 	"github.com/hanwen/go-fuse/v2/fuse"
-	"golang.org/x/sys/unix"
 
 	"github.com/winkfs/winkfs/fs/tree"
 	"github.com/winkfs/winkfs/journal"
@@ -139,12 +138,6 @@ func (a *adapter) CopyFileRange(_ <-chan struct{}, in *fuse.CopyFileRangeIn) (ui
 	n, err := a.tree.CopyFileRange(request(&in.InHeader), node(&in.InHeader), int64(in.OffIn),
 		journal.NodeID(in.NodeIdOut), int64(in.OffOut), int64(min(in.Len, maxCopy)))
 	return uint32(n), a.status("copy_file_range", &in.InHeader, "", err)
-}
-
-// Ioctl knows none. ENOTTY is what programs expect that ask whether a file is
-// a terminal.
-func (a *adapter) Ioctl(<-chan struct{}, *fuse.IoctlIn, []byte, *fuse.IoctlOut, []byte) fuse.Status {
-	return fuse.Status(unix.ENOTTY)
 }
 
 // Locks are the kernel's own: the capabilities are not asked for, so none of

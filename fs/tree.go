@@ -44,6 +44,9 @@ type Tree interface {
 	Setxattr(r *tree.Request, id journal.NodeID, name string, value []byte, flags uint32) error
 	Removexattr(r *tree.Request, id journal.NodeID, name string) error
 
+	Getflags(r *tree.Request, id journal.NodeID) (uint32, error)
+	Setflags(r *tree.Request, id journal.NodeID, flags uint32) error
+
 	Readdir(r *tree.Request, id journal.NodeID, cookie uint64, plus bool, emit func(*tree.Dirent) bool) error
 	Statfs(r *tree.Request, id journal.NodeID) (tree.Statfs, error)
 }

@@ -41,6 +41,9 @@ const (
 	flagEnd
 )
 
+// From this bit on fieldFlags has the node's own Flags, 32 bits.
+const flagsShift = 3
+
 // zeroNode is the base of a node that is written whole.
 var zeroNode Node
 
@@ -55,7 +58,7 @@ func nodeFlags(n *Node) uint64 {
 	if n.Opaque {
 		f |= flagOpaque
 	}
-	return f
+	return f | uint64(n.Flags)<<flagsShift
 }
 
 // nodeDiff returns the mask of the fields in which a and b differ.
@@ -174,10 +177,11 @@ func (w *wire) node(base *Node, now Timespec) *Node {
 	w.attr(m, &n.Attr, now)
 	if m&fieldFlags != 0 {
 		f := w.uvarint()
-		if f >= flagEnd {
+		if f >= flagEnd<<32 {
 			w.fail(errUnknownBits)
 		}
 		n.Own, n.OwnContent, n.Opaque = f&flagOwn != 0, f&flagOwnContent != 0, f&flagOpaque != 0
+		n.Flags = uint32(f >> flagsShift)
 	}
 	w.origin(m, &n.Origin, now)
 	if m&fieldTarget != 0 {

@@ -52,6 +52,7 @@ func copyFields(dst, src *Node, mask uint64) {
 	copyField(mask, fieldFlags, &dst.Own, src.Own)
 	copyField(mask, fieldFlags, &dst.OwnContent, src.OwnContent)
 	copyField(mask, fieldFlags, &dst.Opaque, src.Opaque)
+	copyField(mask, fieldFlags, &dst.Flags, src.Flags)
 	o, p := &dst.Origin, &src.Origin
 	copyField(mask, fieldSource, &o.Source, p.Source)
 	copyField(mask, fieldPath, &o.Path, p.Path)

@@ -60,6 +60,8 @@ type Node struct {
 	OwnContent bool
 	// Opaque says that a directory's lower entries are hidden.
 	Opaque bool
+	// Flags are the inode flags (FS_..._FL of ioctl_iflags(2)).
+	Flags  uint32
 	Origin Origin
 	Target string            // of a symbolic link that is Own
 	Xattrs map[string]string // complete when Own; nil = none

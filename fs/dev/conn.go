@@ -124,7 +124,11 @@ func (c *Conn) usable() error {
 	answer := make(chan error, 1)
 	go func() {
 		var st unix.Statfs_t
-		answer <- unix.Statfs(c.m.dir, &st)
+		err := unix.Statfs(c.m.dir, &st)
+		// Until the root's attributes were asked for the kernel takes it for
+		// root's, and would refuse its owner a chmod.
+		var root unix.Stat_t
+		answer <- errors.Join(err, unix.Stat(c.m.dir, &root))
 	}()
 	select {
 	case err := <-answer:

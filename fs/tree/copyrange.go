@@ -120,6 +120,9 @@ func (s *share) run(x *tx) error {
 	if err := x.ownContent(s.to, up, &s.dst); err != nil {
 		return err
 	}
+	if err := mayWrite(up, s.dstOff); err != nil {
+		return err
+	}
 	x.rec.Path, x.rec.Path2 = path(s.from), path(s.to)
 	x.rec.Data = append(x.rec.Data, s.data...)
 	x.splice(s.to, s.dstOff, s.copied, s.extents)

@@ -101,6 +101,9 @@ func (x *tx) newChild(s *slot, up *journal.Node) (*node, error) {
 	if d == nil {
 		return nil, errRetry
 	}
+	if err := mayAdd(d); err != nil {
+		return nil, err
+	}
 	up = up.Clone()
 	x.initAttr(up, d)
 	n := x.add(up)
@@ -130,6 +133,7 @@ func (x *tx) initAttr(up, dir *journal.Node) {
 		}
 	}
 	x.inherit(up, dir)
+	inheritFlags(up, dir)
 	up.Attr.Atime, up.Attr.Mtime, up.Attr.Ctime = x.now, x.now, x.now
 	up.Own = true
 }
@@ -166,6 +170,9 @@ func (t *Tree) Tmpfile(r *Request, parent journal.NodeID, mode uint32) (Stat, er
 			return errRetry
 		case p.gone:
 			return ErrNotPermitted // as ext4 has it; the VFS checks only where a name comes
+		}
+		if err := mayAdd(d); err != nil {
+			return err
 		}
 		up := up.Clone()
 		x.initAttr(up, d)

@@ -69,6 +69,13 @@ func (x *tx) fallocate(n *node, c *content, mode uint32, off, end uint64) error 
 	if err := x.ownContent(n, up, c); err != nil {
 		return err
 	}
+	may := mayWrite(up, up.Attr.Size)
+	if mode&^uint32(unix.FALLOC_FL_KEEP_SIZE) != 0 {
+		may = mayChange(up)
+	}
+	if may != nil {
+		return may
+	}
 	x.rec.Path = path(n)
 	size := up.Attr.Size
 	if mode&unix.FALLOC_FL_KEEP_SIZE == 0 {

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/winkfs/winkfs/journal"
@@ -42,6 +43,9 @@ func (t *Tree) Link(r *Request, id, parent journal.NodeID, name string) (Stat, e
 		d, up := x.own(p), x.own(n)
 		if d == nil || up == nil || !x.unchanged(&s) {
 			return errRetry
+		}
+		if err := errors.Join(mayAdd(d), mayChange(up)); err != nil {
+			return err
 		}
 		if up.Attr.Nlink >= maxLinks {
 			return ErrMaxLinks

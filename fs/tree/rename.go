@@ -116,6 +116,9 @@ func (m *move) run(x *tx) error {
 	if within(m.newP, m.from.n) || (m.exchange() && within(m.oldP, m.to.n)) {
 		return ErrInvalid
 	}
+	if err := errors.Join(mayRemove(oldD, n), mayAdd(newD)); err != nil {
+		return err
+	}
 	x.rec.Path, x.rec.Path2 = join(m.oldP, m.from.name), join(m.newP, m.to.name)
 	if err := m.changeEntries(x, newD); err != nil {
 		return err
@@ -133,6 +136,9 @@ func (m *move) changeEntries(x *tx, newD *journal.Node) error {
 		o := x.own(m.to.n)
 		if o == nil {
 			return errRetry
+		}
+		if err := mayRemove(newD, o); err != nil {
+			return err
 		}
 		o.Attr.Ctime = x.now
 		x.fill(&m.from.slot, m.to.f.id)

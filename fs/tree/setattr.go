@@ -48,6 +48,9 @@ func (t *Tree) Setattr(r *Request, id journal.NodeID, a SetAttr) (Stat, error) {
 		if up == nil {
 			return errRetry
 		}
+		if err := maySet(up, &a); err != nil {
+			return err
+		}
 		x.rec.Path = path(n)
 		if a.Mask&SetSize != 0 {
 			if err := x.truncate(n, up, a.Size, &c); err != nil {
@@ -82,6 +85,8 @@ func setattrOp(m SetMask) journal.Op {
 	switch {
 	case m&SetSize != 0:
 		return journal.OpTruncate
+	case m == 0:
+		return journal.OpChown
 	case m&^(SetMode|SetCtime) == 0:
 		return journal.OpChmod
 	case m&^(SetUID|SetGID|SetMode|SetCtime) == 0:

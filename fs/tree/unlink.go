@@ -127,6 +127,9 @@ func (x *tx) drop(v *victim, d *journal.Node) error {
 	if up == nil {
 		return errRetry
 	}
+	if err := mayRemove(d, up); err != nil {
+		return err
+	}
 	up.Attr.Ctime = x.now
 	if !v.n.isDir() {
 		if up.Attr.Nlink > 0 {

@@ -61,6 +61,9 @@ func (x *tx) write(n *node, ext journal.Extent, c *content) error {
 	if err := x.ownContent(n, up, c); err != nil {
 		return err
 	}
+	if err := mayWrite(up, ext.Off); err != nil {
+		return err
+	}
 	x.rec.Path = path(n)
 	x.splice(n, ext.Off, ext.Len, []journal.Extent{ext})
 	up.Attr.Size = max(up.Attr.Size, ext.End())

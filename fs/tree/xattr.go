@@ -149,6 +149,9 @@ func (t *Tree) changeXattr(r *Request, op journal.Op, id journal.NodeID, name st
 		if up == nil {
 			return errRetry
 		}
+		if err := mayChange(up); err != nil {
+			return err
+		}
 		setXattrs(up)
 		if err := change(up); err != nil {
 			return err

@@ -68,6 +68,7 @@ var families = []struct {
 	{"attributes", attributeCases},
 	{"special", specialCases},
 	{"acl", aclCases},
+	{"io", ioCases},
 }
 
 // TestOwn runs the families on a plain directory, then on a mount.
@@ -104,7 +105,7 @@ func all(t *testing.T, dir string) {
 			t.Run(f.name+"/"+name, func(t *testing.T) {
 				own, err := os.MkdirTemp(dir, "case-")
 				check(t, err)
-				defer os.RemoveAll(own)
+				t.Cleanup(func() { os.RemoveAll(own) })
 				f.cases[name](t, own)
 			})
 		}
