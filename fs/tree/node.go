@@ -211,16 +211,36 @@ func path(n *node) string {
 		return ""
 	}
 	if n.parent == nil {
-		return "(deleted)"
+		return deleted
 	}
 	return join(n.parent, n.name)
 }
 
+// deleted stands for the path of a node without a name.
+const deleted = "(deleted)"
+
 // join returns the path of a name in a directory.
 // Preconditions: t.mu is held.
 func join(dir *node, name string) string {
-	if dir.id == journal.RootID {
-		return name
+	// Of a deep tree in one piece: adding one level to the next would copy the
+	// square of its depth.
+	top, size := dir, len(name)
+	for ; top.id != journal.RootID && top.parent != nil; top = top.parent {
+		size += len(top.name) + 1
 	}
-	return path(dir) + "/" + name
+	if top.id != journal.RootID {
+		size += len(deleted) + 1
+	}
+	b := make([]byte, size)
+	at := size - copy(b[size-len(name):], name)
+	for n := dir; n != top; n = n.parent {
+		at--
+		b[at] = '/'
+		at -= len(n.name)
+		copy(b[at:], n.name)
+	}
+	if at > 0 {
+		copy(b, deleted+"/")
+	}
+	return string(b)
 }

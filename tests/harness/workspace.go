@@ -217,7 +217,13 @@ func alive(pid int) bool {
 		return false
 	}
 	_, rest, _ := strings.Cut(string(stat), ") ")
-	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
+	if !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X") {
+		return true
+	}
+	// The first thread may be dead while others, which hold the descriptors, are
+	// still on their way out.
+	tasks, _ := os.ReadDir("/proc/" + itoa(pid) + "/task")
+	return len(tasks) > 1
 }
 
 // End unmounts whatever way works and ends the daemon. It never fails.

@@ -69,6 +69,7 @@ var families = []struct {
 	{"special", specialCases},
 	{"acl", aclCases},
 	{"io", ioCases},
+	{"scale", scaleCases},
 }
 
 // TestOwn runs the families on a plain directory, then on a mount.
