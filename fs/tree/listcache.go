@@ -51,10 +51,28 @@ func (l *cachedList) settle() {
 	if len(l.added) == 0 {
 		return
 	}
-	names := append(slices.Clone(l.names), l.added...)
-	slices.SortFunc(names, compareListed)
-	l.names = slices.CompactFunc(names, func(a, b listed) bool { return a.name == b.name })
-	l.added = nil
+	// Of several of one name the last counts.
+	last := make(map[string]int, len(l.added))
+	for i, a := range l.added {
+		last[a.name] = i
+	}
+	var added []listed
+	for i, a := range l.added {
+		if last[a.name] == i {
+			added = append(added, a)
+		}
+	}
+	slices.SortFunc(added, compareListed)
+	names := make([]listed, 0, len(l.names)+len(added))
+	for _, n := range l.names {
+		for len(added) > 0 && compareListed(added[0], n) < 0 {
+			names, added = append(names, added[0]), added[1:]
+		}
+		if _, ok := last[n.name]; !ok {
+			names = append(names, n)
+		}
+	}
+	l.names, l.added = append(names, added...), nil
 }
 
 // begin says that a listing is being made: from here on, names that come are

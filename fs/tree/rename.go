@@ -189,9 +189,9 @@ func (m *move) publish() {
 		m.to.unname()
 	}
 	m.t.setName(m.from.n, m.newP, m.to.name)
-	m.t.lists.drop(m.oldP.id)
-	m.t.lists.drop(m.newP.id)
+	m.t.lists.insert(m.newP.id, m.to.name, m.from.n.id, m.from.n.mode)
 	if m.exchange() {
 		m.t.setName(m.to.n, m.oldP, m.from.name)
+		m.t.lists.insert(m.oldP.id, m.from.name, m.to.n.id, m.to.n.mode)
 	}
 }

@@ -2,5 +2,12 @@
 // pages promise: go-fuse's posixtest on a mount, and families of our own that
 // run on a plain directory as well, which proves the test.
 //
-//	POSIX_DIR  runs our own families below this directory instead
+// TestMatrix makes each call with each kind of path in two directories and
+// compares what comes of it; TestCopyUp changes files of a lower. The differences
+// that remain are listed in fs/DIFFERENCES.md.
+//
+//	POSIX_DIR      runs our own families and the matrix below this directory instead
+//	POSIX_PROFILE  "full" tells the matrix that device nodes and set-id bits can be made there
+//	POSIX_MATRIX   "all" makes all calls of the matrix, which takes minutes
+//	POSIX_SCALE    1 to 10: tenths of the full size of large and deep trees (default half a tenth)
 package posix
