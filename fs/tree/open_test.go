@@ -16,6 +16,8 @@ func (byExec) Actor(tid, uid uint32) journal.Actor {
 	return journal.Actor{PID: tid, TID: tid, UID: uid, Comm: "cat", Exec: journal.ExecID(tid)}
 }
 
+func (byExec) Capable(uint32, int) bool { return false }
+
 func (g *rig) opens() []string {
 	g.Helper()
 	var got []string
