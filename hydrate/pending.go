@@ -13,7 +13,7 @@ const (
 	maxPending = 1 << 15
 	// minPause and maxPause bound the time between two deliveries. A lone
 	// change is delivered at once; under a steady stream the pause doubles each
-	// time, so that a file written a thousand times is told a few dozen times.
+	// time, so that a file written a thousand times a second is told about a hundred times.
 	minPause = time.Millisecond
 	maxPause = 8 * time.Millisecond
 )

@@ -11,13 +11,14 @@ patterns=("${@:-t[0-9]*}")
 tests() { (cd "$src/t" && for p in "${patterns[@]}"; do ls $p.sh; done | sort -u | grep -vE "${REAL_SKIP:-^$}"); }
 
 # verdicts_of LOG SCRIPT prints a line for each case. The commands under test
-# print to the log, too: a verdict counts only if it has the next number.
+# print to the log, too, and may leave their last line open: a verdict counts if
+# it has the next number, wherever it begins.
 verdicts_of() {
 	awk -v script="$2" '
-		/^(ok|not ok) [0-9]/ {
-			v = $1 == "ok" ? "ok" : "not-ok"
-			i = $1 == "ok" ? $2 : $3
-			if (i != n + 1) next
+		match($0, /(not )?ok [0-9]+ (-|#) ?/) {
+			v = substr($0, RSTART, 3) == "not" ? "not-ok" : "ok"
+			split(substr($0, RSTART, RLENGTH), word, " ")
+			if (word[v == "ok" ? 2 : 3] != n + 1) next
 			n++
 			if (/# skip/) v = "skipped"
 			if (/# TODO known breakage/) v = "known-breakage"
@@ -27,7 +28,6 @@ verdicts_of() {
 		END {if (!whole) print script, "ended-early"}' "$1"
 }
 
-# Each case's verdict is in the log that --verbose-log makes of each script.
 run_git() {
 	local dir=$1 results=$2 out=$2.out
 	rm -rf "$out"; mkdir -p "$out"

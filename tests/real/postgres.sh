@@ -35,7 +35,7 @@ run_postgres() {
 	pid=$(head -1 "$dir/data/postmaster.pid")
 	kill -9 "$pid" $(pgrep -P "$pid") 2>/dev/null || true
 	wait $! || true
-	sleep 1
+	for _ in $(seq 300); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
 	step recover start
 	step kept test "$(sql 'select count(*) from pgbench_history')" -ge "$(cat "$2.before")"
 	step balanced test "$(sql 'select (select sum(abalance) from pgbench_accounts) = (select sum(delta) from pgbench_history)')" = t
