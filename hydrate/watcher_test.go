@@ -45,6 +45,13 @@ func (r *recorder) note(k key) {
 	r.wake()
 }
 
+// told returns how often the key was told of.
+func (r *recorder) told(k key) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed[k]
+}
+
 func (r *recorder) wake() {
 	select {
 	case r.notify <- struct{}{}:
@@ -226,7 +233,7 @@ func TestNodeMovesToAnotherDirectory(t *testing.T) {
 	check(t, os.WriteFile(a+"/old", nil, 0o644))
 	check(t, os.WriteFile(b+"/new", nil, 0o644))
 	r.awaitKey(t, key{1, "new"})
-	if r.changed[key{1, "old"}] > 0 {
+	if r.told(key{1, "old"}) > 0 {
 		t.Error("told of the directory that the node no longer stands for")
 	}
 }
@@ -242,7 +249,7 @@ func TestUnwatch(t *testing.T) {
 	check(t, os.WriteFile(a+"/f", nil, 0o644))
 	check(t, os.WriteFile(b+"/f", nil, 0o644))
 	r.awaitKey(t, key{2, "f"})
-	if r.changed[key{1, "f"}] > 0 {
+	if r.told(key{1, "f"}) > 0 {
 		t.Error("told of a directory that is not watched any more")
 	}
 }
@@ -276,7 +283,7 @@ func TestBusyFileIsToldSeldom(t *testing.T) {
 	}
 	check(t, os.WriteFile(dir+"/last", nil, 0o644))
 	r.awaitKey(t, key{1, "last"})
-	if got := r.changed[key{1, "f"}]; got > writes/10 {
+	if got := r.told(key{1, "f"}); got > writes/10 {
 		t.Errorf("%d changes were told %d times", writes, got)
 	}
 }

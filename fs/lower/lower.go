@@ -69,8 +69,8 @@ func mayHang(fd int) bool {
 	return unix.Fstatfs(fd, &st) != nil || !slices.Contains(local, int64(st.Type))
 }
 
-// IsAt reports whether a source's root lies at the path of the host, in the
-// mount that it lay in.
+// IsAt reports whether a source's root is the directory at the path of the host. The
+// mount may differ: OpenSource copies it.
 func (d *Dir) IsAt(path string) (bool, error) {
 	var there, here unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, statMask, &there); err != nil {
@@ -79,7 +79,7 @@ func (d *Dir) IsAt(path string) (bool, error) {
 	if err := unix.Statx(d.rootFD, "", unix.AT_EMPTY_PATH, statMask, &here); err != nil {
 		return false, err
 	}
-	return there.Ino == here.Ino && there.Mnt_id == d.mnt && there.Btime == here.Btime, nil
+	return there.Ino == here.Ino && there.Dev_major == here.Dev_major && there.Dev_minor == here.Dev_minor && there.Btime == here.Btime, nil
 }
 
 // Root returns the root directory of a source by number, nil if there is none.

@@ -250,3 +250,28 @@ func TestAccessTimesStay(t *testing.T) {
 		t.Errorf("mkdir in the source: %v, want EROFS", err)
 	}
 }
+
+// The source's descriptor is on a copy of its mount, where that is allowed: its
+// place on the host is still the same.
+func TestIsAt(t *testing.T) {
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "src")
+	must(t, os.Mkdir(dir, 0o755))
+	fd, err := OpenSource(dir)
+	must(t, err)
+	fs := New(4)
+	t.Cleanup(fs.Close)
+	root, err := fs.Add(fd)
+	must(t, err)
+	if at, err := root.IsAt(dir); err != nil || !at {
+		t.Errorf("at its place: %v, %v", at, err)
+	}
+	must(t, os.Rename(dir, dir+".old"))
+	if _, err := root.IsAt(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("moved away: %v", err)
+	}
+	must(t, os.Mkdir(dir, 0o755))
+	if at, err := root.IsAt(dir); err != nil || at {
+		t.Errorf("replaced: %v, %v", at, err)
+	}
+}
