@@ -27,8 +27,9 @@ func (d *differ) links(ia, ib Item) error {
 func (v *View) linked(want map[journal.NodeID]bool) {
 	names := make(map[journal.NodeID]uint32)
 	for id, up := range v.l.state.Nodes {
-		// One with a single name is held in place by it.
-		if up.Own && up.Origin.Source != 0 && up.Attr.Nlink > 1 && up.Attr.Mode&unix.S_IFMT != unix.S_IFDIR {
+		// One with a single name, too: the names that were held in place may
+		// have been removed, and one of which nothing is said be left.
+		if up.Own && up.Origin.Source != 0 && up.Attr.Nlink > 0 && up.Attr.Mode&unix.S_IFMT != unix.S_IFDIR {
 			names[id] = 0
 		}
 	}

@@ -457,6 +457,26 @@ func TestChangesShowEveryNameOfAHardLink(t *testing.T) {
 	}
 }
 
+func TestChangesShowTheLastNameOfAHardLink(t *testing.T) {
+	g := newRig(t, map[string]string{"a": "x", "d/e/": ""})
+	g.must(os.Link(filepath.Join(g.lowerDir, "a"), filepath.Join(g.lowerDir, "d/e/b")))
+	g.reopen()
+	g.write("a", "changed")
+	g.unlink("a")
+	g.wantContent("d/e/b", "changed")
+	base, err := g.t.Base()
+	g.must(err)
+	changes, err := Changes(base, g.t.Snapshot())
+	g.must(err)
+	var got []string
+	for _, c := range changes {
+		got = append(got, c.Path())
+	}
+	if want := []string{"a", "d/e/b"}; !slices.Equal(got, want) {
+		t.Errorf("changes = %q, want %q", got, want)
+	}
+}
+
 func TestChangesStayWhenTheHostTakesTheirDirectory(t *testing.T) {
 	g := newRig(t, map[string]string{"d/e/a": "one", "d/e/b": "two", "outside/a": "safe"})
 	g.write("d/e/a", "changed")
