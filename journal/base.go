@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"go.etcd.io/bbolt"
 )
@@ -141,9 +142,12 @@ func (r *baseReader) bytes(limit uint64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// each calls fn for all pairs and then compares the checksum over the whole
-// file: what fn did is of no use if that fails.
+// each compares the checksum over the whole file and then calls fn for all
+// pairs: nothing damaged gets as far as the database.
 func (r *baseReader) each(fn func(bucket int, key, payload []byte) error) error {
+	if err := r.checkSum(); err != nil {
+		return r.place(err)
+	}
 	for {
 		bucket, err := r.r.ReadByte()
 		if err != nil {
@@ -152,16 +156,9 @@ func (r *baseReader) each(fn func(bucket int, key, payload []byte) error) error 
 		if bucket == 0 {
 			return r.place(r.end())
 		}
-		key, err := r.bytes(bbolt.MaxKeySize)
+		key, payload, err := r.pair(int(bucket) - 1)
 		if err != nil {
 			return r.place(err)
-		}
-		payload, err := r.bytes(MaxRecord)
-		if err != nil {
-			return r.place(err)
-		}
-		if int(bucket) > bucketCount {
-			return r.place(fmt.Errorf("%w: unknown bucket", errBase))
 		}
 		if err := fn(int(bucket)-1, key, payload); err != nil {
 			return err
@@ -169,20 +166,28 @@ func (r *baseReader) each(fn func(bucket int, key, payload []byte) error) error 
 	}
 }
 
-// end compares the checksum and looks for bytes behind it.
-func (r *baseReader) end() error {
+// pair reads a pair of the bucket. What bbolt would refuse is damage.
+func (r *baseReader) pair(bucket int) (key, payload []byte, err error) {
+	if !slices.Contains(baseBuckets, bucket) {
+		return nil, nil, fmt.Errorf("%w: unknown bucket", errBase)
+	}
+	if key, err = r.bytes(bbolt.MaxKeySize); err != nil {
+		return nil, nil, err
+	}
+	if len(key) == 0 {
+		return nil, nil, fmt.Errorf("%w: a key in bucket %s is empty", errBase, bucketNames[bucket])
+	}
+	payload, err = r.bytes(MaxRecord)
+	return key, payload, err
+}
+
+// checkSum compares the checksum at the end of the file.
+func (r *baseReader) checkSum() error {
 	fi, err := r.f.Stat()
 	if err != nil {
 		return err
 	}
-	rest, err := io.Copy(io.Discard, r.r)
-	if err != nil {
-		return err
-	}
 	at := fi.Size() - sha256.Size
-	if rest != sha256.Size {
-		return fmt.Errorf("%w: %d bytes follow its end", errBase, rest)
-	}
 	sum := sha256.New()
 	if _, err := io.Copy(sum, io.NewSectionReader(r.f, 0, at)); err != nil {
 		return err
@@ -193,6 +198,18 @@ func (r *baseReader) end() error {
 	}
 	if !bytes.Equal(sum.Sum(nil), want[:]) {
 		return fmt.Errorf("%w: checksum does not match", errBase)
+	}
+	return nil
+}
+
+// end looks for bytes between the last pair and the checksum.
+func (r *baseReader) end() error {
+	rest, err := io.Copy(io.Discard, r.r)
+	if err != nil {
+		return err
+	}
+	if rest != sha256.Size {
+		return fmt.Errorf("%w: %d bytes follow its end", errBase, rest)
 	}
 	return nil
 }

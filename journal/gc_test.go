@@ -339,6 +339,48 @@ func TestCollectBounds(t *testing.T) {
 	}
 }
 
+// A collection works wherever the head stands between two records whose
+// position the database keeps, with and without records behind what goes: the
+// record behind the head, which a mark may be due for, is not looked for.
+func TestCollectBetweenMarks(t *testing.T) {
+	for _, head := range []int{markEvery - 1, markEvery, markEvery + 1, 2 * markEvery, 2*markEvery + 1} {
+		for _, keep := range []uint64{1, markEvery / 2, markEvery} {
+			t.Run(fmt.Sprintf("%d of %d", keep, head), func(t *testing.T) {
+				_, s, h := journalOf(t, 0, Options{})
+				for s.Head() < Seq(head) {
+					rec := h.next(t)
+					if rec.Op != OpCheckpoint {
+						continue
+					}
+					rec = &Record{Op: OpUncheckpoint, Note: rec.Note}
+					if _, err := s.Append(rec, nil); err != nil {
+						t.Fatal(err)
+					}
+					h.st.Apply(rec)
+				}
+				if s.Head() != Seq(head) {
+					t.Fatalf("head is %d", s.Head())
+				}
+				collect(t, s, GCOptions{Retention: Retention{Records: keep}})
+				next := s.First()
+				if err := s.Records(0, 0, func(r *Record) error {
+					if r.Seq != next {
+						t.Errorf("record %d instead of %d", r.Seq, next)
+					}
+					next++
+					return nil
+				}); err != nil || next != Seq(head)+1 {
+					t.Errorf("records up to %d of %d: %v", next-1, head, err)
+				}
+				collect(t, s, GCOptions{Retention: Retention{Records: 1}})
+				h.next(t)
+				mustClose(t, s)
+				verifyClean(t, s.dir)
+			})
+		}
+	}
+}
+
 // Only one collection runs at a time, and work goes on beside it.
 func TestCollectTwice(t *testing.T) {
 	_, s, h := longJournal(t, Options{})
