@@ -1,6 +1,9 @@
 package harness
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -15,6 +18,21 @@ func CopyTree(t testing.TB, from, to string) {
 	if err != nil {
 		t.Fatalf("copy tree: %v\n%s", err, out)
 	}
+}
+
+// RemoveTree removes a directory and what is below it, also what its owner made
+// unwritable. It is no error if there is none.
+func RemoveTree(dir string) error {
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() && err == nil {
+			return os.Chmod(path, 0o700)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove tree: %w", err)
+	}
+	return os.RemoveAll(dir)
 }
 
 // DropCaches makes the kernel forget what it has cached of every file system.

@@ -194,7 +194,7 @@ func (f *full) undo() {
 		return
 	}
 	delete(f.live, id)
-	if err := os.RemoveAll(fmt.Sprintf("%s/execs/%d", f.ref, id)); err != nil {
+	if err := harness.RemoveTree(fmt.Sprintf("%s/execs/%d", f.ref, id)); err != nil {
 		f.Fatal(err)
 	}
 }
@@ -211,7 +211,7 @@ func (f *full) copyOf() fullCopy {
 // become makes the reference what a copy is.
 func (f *full) become(p fullCopy) {
 	f.Helper()
-	if err := os.RemoveAll(f.ref); err != nil {
+	if err := harness.RemoveTree(f.ref); err != nil {
 		f.Fatal(err)
 	}
 	harness.CopyTree(f.T, p.dir, f.ref)
@@ -230,7 +230,7 @@ func (f *full) deleteCheckpoint() {
 	if name, p, ok := f.somePoint(); ok {
 		f.w.MustIn("checkpoint", "--delete", name)
 		delete(f.points, name)
-		os.RemoveAll(p.dir)
+		harness.RemoveTree(p.dir)
 	}
 }
 
