@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/winkfs/winkfs/tests/harness"
 )
 
 // bench is a source directory and a state directory.
@@ -35,26 +37,16 @@ type variant struct {
 
 var variants = map[string]variant{"plain": {}, "foreign state": {foreign: true}, "no exchange": {noExchange: true}}
 
-// lacking skips the test, or fails it where WINKFS_REQUIRE says that a machine
-// must have what the tests need.
-func lacking(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv("WINKFS_REQUIRE") != "" {
-		t.Fatalf("WINKFS_REQUIRE is set and this machine lacks %s", what)
-	}
-	t.Skipf("needs %s", what)
-}
-
 // foreignDir returns a directory on another file system than dir.
 func foreignDir(t *testing.T, dir string) string {
 	t.Helper()
 	var a, b unix.Stat_t
 	if unix.Stat(dir, &a) != nil || unix.Stat("/dev/shm", &b) != nil || a.Dev == b.Dev {
-		lacking(t, "a second file system at /dev/shm")
+		harness.Lacking(t, "a second file system at /dev/shm")
 	}
 	d, err := os.MkdirTemp("/dev/shm", "winkfs-apply")
 	if err != nil {
-		lacking(t, "a second file system: "+err.Error())
+		harness.Lacking(t, "a second file system: %v", err)
 	}
 	t.Cleanup(func() { os.RemoveAll(d) })
 	return d

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/winkfs/winkfs/tests/harness"
 )
 
 // crashRecords is how many records the workload of a crash test appends.
@@ -92,7 +94,7 @@ func (f *failer) Fatal(...any) { f.failed = true }
 // acknowledged, and of the record in flight all or nothing is there.
 func TestCrashAtEveryWrite(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts hundreds of processes")
+		harness.Lacking(t, "time: it starts hundreds of processes")
 	}
 	want := wantStates(t)
 	for _, torn := range []string{"", "1"} {
@@ -178,7 +180,7 @@ func checkCrash(t *testing.T, what, dir string, acked Seq, want []*State) {
 // A kill at any moment, also within the database's own writes, is survived.
 func TestCrashAtRandomTimes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts many processes")
+		harness.Lacking(t, "time: it starts many processes")
 	}
 	want := wantStates(t)
 	for i := range 30 {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/winkfs/winkfs/tests/harness"
 )
 
 // cloned is the plan of a fork that takes the state as it is.
@@ -296,7 +298,7 @@ func TestForkCopies(t *testing.T) {
 	top := t.TempDir()
 	parent, err := os.MkdirTemp("/dev/shm", "winkfs-fork")
 	if err != nil {
-		t.Skipf("no second file system: %v", err)
+		harness.Lacking(t, "a second file system: %v", err)
 	}
 	t.Cleanup(func() { os.RemoveAll(parent) })
 	s := mustCreate(t, parent, smallFiles)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/winkfs/winkfs/tests/harness"
 )
 
 // crashCollect appends the records of a fixed history with collections in
@@ -43,7 +45,7 @@ func crashCollect(dir string, o Options, acked func(Seq)) error {
 //	JOURNAL_CRASH_STEP  kill at every so manieth change only, 4; 1 takes a minute
 func TestCrashInCollection(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts hundreds of processes")
+		harness.Lacking(t, "time: it starts hundreds of processes")
 	}
 	k := &keeper{points: pointsOfCollect(t)}
 	step := number("JOURNAL_CRASH_STEP", 4)

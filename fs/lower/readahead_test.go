@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/winkfs/winkfs/tests/harness"
 )
 
 // cached reports whether a page of the file is in the page cache
@@ -22,7 +24,7 @@ func cached(t *testing.T, name string) bool {
 	var st unix.Cachestat_t
 	err = unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{}, &st, 0)
 	if err == unix.ENOSYS {
-		t.Skip("the kernel has no cachestat(2)")
+		harness.Lacking(t, "a kernel with cachestat(2)")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +52,7 @@ func uncached(t *testing.T, dir string, n int) {
 		}
 		f.Close()
 		if cached(t, name) {
-			t.Skip("the file system of the temporary directory keeps its pages in memory")
+			harness.Lacking(t, "a temporary directory on a disk")
 		}
 	}
 }

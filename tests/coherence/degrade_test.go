@@ -75,7 +75,7 @@ func TestWatchLimit(t *testing.T) {
 	if f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err == nil {
 		f.Close()
 	} else {
-		t.Skipf("open /dev/fuse: %v", err)
+		harness.Lacking(t, "a /dev/fuse that may be opened: %v", err)
 	}
 	script := `set -e
 echo 4 > /proc/sys/user/max_inotify_watches

@@ -30,6 +30,18 @@ func Require(t testing.TB, names ...string) {
 	}
 }
 
+// Lacking skips the test because of something that the machine can't do, and
+// fails it where WINKFS_REQUIRE is set: such a machine must have all that the
+// tests need.
+func Lacking(t testing.TB, format string, args ...any) {
+	t.Helper()
+	what := fmt.Sprintf(format, args...)
+	if os.Getenv("WINKFS_REQUIRE") != "" {
+		t.Fatalf("WINKFS_REQUIRE is set, and this machine lacks what the test needs: %s", what)
+	}
+	t.Skip(what)
+}
+
 // RequireRoot skips the test for ordinary users. CI runs every test as root
 // too, so nothing is lost.
 func RequireRoot(t testing.TB) {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/winkfs/winkfs/tests/harness"
 )
 
 var aclCases = map[string]func(t *testing.T, dir string){
@@ -62,7 +64,7 @@ func setACL(t testing.TB, path, name string, list []ace) {
 	t.Helper()
 	err := unix.Setxattr(path, name, aclValue(list), 0)
 	if err == unix.EOPNOTSUPP {
-		t.Skip("the file system has no ACLs")
+		harness.Lacking(t, "a file system with ACLs")
 	}
 	check(t, err)
 }
@@ -128,9 +130,7 @@ func defaultACL(t *testing.T, dir string) {
 // aclDecides checks that others get in by a named entry and no further than the
 // mask.
 func aclDecides(t *testing.T, dir string) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs two users; root's pass runs it")
-	}
+	harness.RequireRoot(t) // to be two users
 	check(t, os.Chmod(dir, 0o755))
 	put(t, dir+"/f", "x")
 	user := caller{"user", userID, userID, nil}
@@ -176,9 +176,7 @@ func aclErrors(t *testing.T, dir string) {
 
 // trustedHidden checks that attributes of trusted.* are listed to root only.
 func trustedHidden(t *testing.T, dir string) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root to set one")
-	}
+	harness.RequireRoot(t) // to set one
 	put(t, dir+"/f", "")
 	check(t, os.Chmod(dir, 0o755))
 	if unix.Setxattr(dir+"/f", "trusted.t", []byte("v"), 0) == unix.EPERM {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/winkfs/winkfs/tests/harness"
 )
 
 var dataCases = map[string]func(t *testing.T, dir string){
@@ -226,7 +228,7 @@ func punchAndZero(t *testing.T, dir string) {
 		t.Helper()
 		err := unix.Fallocate(int(f.Fd()), mode, off, n)
 		if err == unix.EOPNOTSUPP {
-			t.Skip("the file system can't do it")
+			harness.Lacking(t, "a file system with fallocate mode %#x", mode)
 		}
 		check(t, err)
 	}
