@@ -18,21 +18,7 @@ import (
 // fit fails with ENOSPC, all that was answered stays, and with room again work
 // goes on.
 func TestDiskFull(t *testing.T) {
-	harness.RequireRoot(t)
-	e := harness.New(t)
-	small := filepath.Join(e.Dir, "small")
-	lower := filepath.Join(e.Dir, "lower")
-	for _, dir := range []string{small, lower} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := unix.Mount("winkfs-test", small, "tmpfs", 0, "size=16m"); err != nil {
-		harness.Lacking(t, "leave to mount a small file system: %v", err)
-	}
-	e.State = filepath.Join(small, "state")
-	model.MakeLower(t, lower)
-	w := e.NewWorkspace("full", lower)
+	small, lower, w := onSmallDisk(t)
 
 	written := fillUp(t, w.Mount)
 	t.Logf("%d files fit", written)
@@ -59,20 +45,7 @@ func TestDiskFull(t *testing.T) {
 // TestCollectOnFullDisk collects without room for what that needs: it fails and
 // changes nothing, and works with room again.
 func TestCollectOnFullDisk(t *testing.T) {
-	harness.RequireRoot(t)
-	e := harness.New(t)
-	small, lower := filepath.Join(e.Dir, "small"), filepath.Join(e.Dir, "lower")
-	for _, dir := range []string{small, lower} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := unix.Mount("winkfs-test", small, "tmpfs", 0, "size=16m"); err != nil {
-		harness.Lacking(t, "leave to mount a small file system: %v", err)
-	}
-	e.State = filepath.Join(small, "state")
-	model.MakeLower(t, lower)
-	w := e.NewWorkspace("full", lower)
+	small, _, w := onSmallDisk(t)
 	written := fillUp(t, w.Mount)
 	// What is dead makes a collection want to move what is live.
 	for i := 0; i < written; i += 2 {
@@ -129,4 +102,23 @@ func checkFiles(t *testing.T, dir string, n int) {
 			t.Errorf("file %d: %d bytes, %v", i, len(data), err)
 		}
 	}
+}
+
+// onSmallDisk mounts a workspace whose state lies on a file system of 16 MiB.
+func onSmallDisk(t *testing.T) (small, lower string, w *harness.Workspace) {
+	t.Helper()
+	harness.RequireRoot(t)
+	e := harness.New(t)
+	small, lower = filepath.Join(e.Dir, "small"), filepath.Join(e.Dir, "lower")
+	for _, dir := range []string{small, lower} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Mount("winkfs-test", small, "tmpfs", 0, "size=16m"); err != nil {
+		harness.Lacking(t, "leave to mount a small file system: %v", err)
+	}
+	e.State = filepath.Join(small, "state")
+	model.MakeLower(t, lower)
+	return small, lower, e.NewWorkspace("full", lower)
 }
