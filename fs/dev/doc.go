@@ -77,6 +77,15 @@
 // in its caches, and leaves to the filesystem what they mean for modes and for
 // new files. The umask comes with each request that makes one.
 //
+// While requests come fast, 8,000 a second and more, the watchdog asks the kernel
+// by PM QoS to let idle CPUs sleep lightly at most, if it may: reader and client
+// wake each other on different CPUs, and in a virtual machine each waking of a
+// halted CPU takes longer than the request. On an idle one with 2 CPUs random
+// writes of 4 KiB went from 39 to 29 us, sequential ones from 42 to 25, making
+// and removing a file from 270 to 150. A server in C that only throws the data
+// away went from 60 us to 14. Spinning on the device instead, in the reader or in
+// threads of idle priority, gained nothing or a third of that.
+//
 // The descriptor is read by ordinary blocking read(2) calls that the Go
 // scheduler knows of. A raw system call would save it some work, but a thread
 // in one can't be stopped for the garbage collector: a daemon that read so came

@@ -21,12 +21,14 @@ type watchdog struct {
 	bell   chan struct{}
 	quit   chan struct{}
 	once   sync.Once
+	awake  *latency
 }
 
 func (w *watchdog) init(l *loop) {
 	w.loop = l
 	w.bell = make(chan struct{}, 1)
 	w.quit = make(chan struct{})
+	w.awake = openLatency()
 }
 
 // wake is called with each request, after the word was stored.
@@ -41,6 +43,7 @@ func (w *watchdog) close() { w.once.Do(func() { close(w.quit) }) }
 func (w *watchdog) run() {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
+	defer w.awake.close()
 	var last uint64
 	for idle := 0; ; {
 		select {
@@ -49,6 +52,7 @@ func (w *watchdog) run() {
 		case <-tick.C:
 		}
 		word := w.loop.word.Load()
+		w.awake.look(word>>1 - last>>1)
 		switch {
 		case word != last:
 			last, idle = word, 0
