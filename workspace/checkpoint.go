@@ -12,7 +12,11 @@ import (
 	"github.com/winkfs/winkfs/journal"
 )
 
-var goodCheckpoint = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9._+-]{0,127}$`)
+// maxCheckpoint is the length of the longest name, in bytes. It stands beside
+// the expression because a counted repetition is compiled as often as it counts.
+const maxCheckpoint = 128
+
+var goodCheckpoint = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9._+-]*$`)
 
 // Checkpoint names the present point, forgets a name, or lists the names.
 func (w *Workspace) Checkpoint(_ context.Context, req *CheckpointRequest) (*CheckpointResult, error) {
@@ -66,7 +70,7 @@ func (w *Workspace) Checkpoint(_ context.Context, req *CheckpointRequest) (*Chec
 // checkName refuses names of checkpoints and groups that would be read as
 // another kind of point, or as a range.
 func checkName(what, name string) error {
-	if !goodCheckpoint.MatchString(name) || strings.Contains(name, "..") || LooksLikePoint(name) {
+	if len(name) > maxCheckpoint || !goodCheckpoint.MatchString(name) || strings.Contains(name, "..") || LooksLikePoint(name) {
 		return Fail(CodeUsage, what+" %q: a name begins with a letter, has letters, digits and . _ + -, and doesn't look like another point", name)
 	}
 	return nil

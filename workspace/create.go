@@ -13,7 +13,10 @@ import (
 	"github.com/winkfs/winkfs/journal"
 )
 
-var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+// maxName is the length of the longest name of a workspace, in bytes.
+const maxName = 64
+
+var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // Create makes a workspace with the configuration, which it completes and
 // freezes. After a crash there is a whole workspace or none.
@@ -55,7 +58,7 @@ func (r *Registry) checkName(name string) error {
 	if name == "" {
 		return nil
 	}
-	if !goodName.MatchString(name) {
+	if len(name) > maxName || !goodName.MatchString(name) {
 		return Fail(CodeUsage, "name workspace %q: names have letters, digits, '.', '_' and '-', at most 64, and begin with a letter or digit", name)
 	}
 	all, err := r.List()
