@@ -2,6 +2,7 @@ package tree
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -70,9 +71,11 @@ type merger struct {
 
 	lowers map[entryKey]journal.NodeID // what the lower has under a name
 	types  map[journal.NodeID]uint32   // of nodes without state
-	bases  map[journal.NodeID]*journal.Node
-	theirs side
-	ours   side
+	// lowFound are nodes of the lower that were looked up by name.
+	lowFound map[journal.NodeID]found
+	bases    map[journal.NodeID]*journal.Node
+	theirs   side
+	ours     side
 
 	same    map[journal.NodeID]journal.NodeID
 	texts   map[journal.NodeID]*mergedText // by the node that gets it
@@ -81,7 +84,9 @@ type merger struct {
 	taken     map[entryKey]journal.Entry
 	order     []entryKey // of taken
 	pins      []entryKey
-	links     map[journal.NodeID]int // by how much link counts change
+	held      map[entryKey]journal.NodeID   // names of the lower that ours pins
+	keys      map[journal.NodeID][]entryKey // names of lower nodes in any of the states
+	links     map[journal.NodeID]int        // by how much link counts change
 	after     map[journal.NodeID]*journal.Node
 	contents  []MergedContent
 	conflicts []MergeConflict
@@ -111,9 +116,9 @@ type slotChange struct{ base, now journal.NodeID }
 func newMerger(m Merge) *merger {
 	g := &merger{
 		Merge: m, b: m.Base.l.state, t: m.Theirs.l.state, o: m.Ours.l.state,
-		lowers: map[entryKey]journal.NodeID{}, types: map[journal.NodeID]uint32{}, bases: map[journal.NodeID]*journal.Node{},
+		lowers: map[entryKey]journal.NodeID{}, types: map[journal.NodeID]uint32{}, bases: map[journal.NodeID]*journal.Node{}, lowFound: map[journal.NodeID]found{},
 		same: map[journal.NodeID]journal.NodeID{}, texts: map[journal.NodeID]*mergedText{}, handled: map[journal.NodeID]bool{},
-		taken: map[entryKey]journal.Entry{}, links: map[journal.NodeID]int{}, after: map[journal.NodeID]*journal.Node{},
+		taken: map[entryKey]journal.Entry{}, held: map[entryKey]journal.NodeID{}, links: map[journal.NodeID]int{}, after: map[journal.NodeID]*journal.Node{},
 	}
 	g.theirs, g.ours = newSide(m.Theirs), newSide(m.Ours)
 	return g
@@ -146,8 +151,14 @@ func (g *merger) plan() *MergePlan {
 	for _, k := range g.order {
 		p.Changes = append(p.Changes, g.entryChange(k, g.taken[k]))
 	}
+	for _, k := range slices.SortedFunc(maps.Keys(g.held), compareKeys) {
+		p.Changes = append(p.Changes, g.entryChange(k, journal.Entry{Kind: journal.EntryNode, Node: g.held[k]}))
+	}
 	for _, k := range g.pins {
 		e := g.t.Entries[k.parent][k.name]
+		if g.held[k] != 0 {
+			continue
+		}
 		if g.after[e.Node] != nil || g.o.Nodes[e.Node] != nil {
 			p.Changes = append(p.Changes, g.entryChange(k, e))
 		}

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -21,7 +22,11 @@ func (g *merger) nodes() error {
 		}
 	}
 	for id, t := range g.texts {
-		g.after[id] = g.textNode(id, t)
+		n, err := g.textNode(id, t)
+		if err != nil {
+			return err
+		}
+		g.after[id] = n
 		g.contents = append(g.contents, MergedContent{Change: g.wholeContent(id), Text: t.text})
 	}
 	// Directories of ours in which theirs' names come and go without theirs
@@ -31,6 +36,19 @@ func (g *merger) nodes() error {
 			n := g.o.Nodes[id].Clone()
 			g.relink(n, id)
 			g.after[id] = n
+		}
+	}
+	return g.holdAll()
+}
+
+// holdAll pins what has a state now and had none.
+func (g *merger) holdAll() error {
+	for _, id := range slices.Sorted(maps.Keys(g.after)) {
+		if id >= journal.CreatedBit || g.after[id] == nil || g.o.Nodes[id] != nil {
+			continue
+		}
+		if err := g.hold(id); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -52,9 +70,22 @@ func (g *merger) node(id journal.NodeID) error {
 		}
 		return nil
 	}
+	theirsBack, oursBack := g.tookBack(id, t), g.tookBack(id, o)
 	switch {
+	case theirsBack && oursBack:
+		return nil
+	case theirsBack || oursBack:
+		low, err := g.copied(id)
+		if err != nil {
+			return fmt.Errorf("read the lower's %q: %w", g.path(g.nameOf(id)), err)
+		}
+		if theirsBack {
+			t = low
+		} else {
+			o = low
+		}
 	case t == nil || !t.Own:
-		return nil // theirs holds it in place, or has taken its change back
+		return nil // theirs only holds it in place
 	case o == nil || !o.Own:
 		g.after[id] = t
 		if g.contentChanged(&g.theirs, id) {
@@ -95,6 +126,7 @@ func (g *merger) fields(id journal.NodeID, t, o *journal.Node) error {
 	}{
 		{"mode", bt.Attr.Mode, t.Attr.Mode, bo.Attr.Mode, o.Attr.Mode, &n.Attr.Mode},
 		{"owner", bt.Attr.UID, t.Attr.UID, bo.Attr.UID, o.Attr.UID, &n.Attr.UID},
+		{"flags", bt.Flags, t.Flags, bo.Flags, o.Flags, &n.Flags},
 		{"group", bt.Attr.GID, t.Attr.GID, bo.Attr.GID, o.Attr.GID, &n.Attr.GID},
 	} {
 		switch {
@@ -125,6 +157,12 @@ func (g *merger) fields(id journal.NodeID, t, o *journal.Node) error {
 	g.relink(n, id)
 	if err := g.bytes(id, n, t); err != nil {
 		return err
+	}
+	if raw := g.o.Nodes[id]; (raw == nil || !raw.Own) && g.texts[id] == nil {
+		n.Attr.Atime, n.Attr.Ctime = o.Attr.Atime, o.Attr.Ctime
+		if journal.SameNode(n, o) {
+			return nil // it goes on following the lower
+		}
 	}
 	g.after[id] = n
 	return nil
@@ -176,10 +214,18 @@ func (g *merger) xattrs(id journal.NodeID, was, want, had, now map[string]string
 
 // bytes merges the contents of a file that is one node on both sides.
 func (g *merger) bytes(id journal.NodeID, n, t *journal.Node) error {
-	if g.typ(id) != unix.S_IFREG || !g.contentChanged(&g.theirs, id) {
+	if g.typ(id) != unix.S_IFREG {
 		return nil
 	}
-	if !g.contentChanged(&g.ours, id) {
+	theirsChanged, err := g.bytesChanged(&g.theirs, id)
+	if !theirsChanged || err != nil {
+		return err
+	}
+	oursChanged, err := g.bytesChanged(&g.ours, id)
+	if err != nil {
+		return err
+	}
+	if !oursChanged {
 		n.OwnContent, n.Attr.Size, n.Attr.Mtime = t.OwnContent, t.Attr.Size, t.Attr.Mtime
 		g.replaceContent(id)
 		return nil
@@ -209,10 +255,16 @@ func (g *merger) bytes(id journal.NodeID, n, t *journal.Node) error {
 }
 
 // textNode returns the state of the node that gets a merged text.
-func (g *merger) textNode(id journal.NodeID, t *mergedText) *journal.Node {
+func (g *merger) textNode(id journal.NodeID, t *mergedText) (*journal.Node, error) {
 	n := g.after[id]
 	if n == nil {
 		n = g.o.Nodes[id]
+	}
+	if n == nil || !n.Own {
+		var err error
+		if n, err = g.copied(id); err != nil {
+			return nil, err
+		}
 	}
 	n = n.Clone()
 	n.OwnContent, n.Attr.Size = true, uint64(len(t.text))
@@ -221,13 +273,20 @@ func (g *merger) textNode(id journal.NodeID, t *mergedText) *journal.Node {
 	}
 	n.Attr.Mtime = journal.Timespec(time.Now().UnixNano())
 	n.Attr.Ctime = n.Attr.Mtime
-	return n
+	return n, nil
 }
 
 // really reports whether a side changed more of a node than times, links and
 // where it is.
 func (g *merger) really(s *side, id journal.NodeID) (bool, error) {
 	n := s.state.Nodes[id]
+	if g.tookBack(id, n) {
+		low, err := g.copied(id)
+		if err != nil {
+			return false, err
+		}
+		n = low
+	}
 	if n == nil || !n.Own || journal.SameNode(n, g.b.Nodes[id]) {
 		return false, nil
 	}
@@ -239,7 +298,28 @@ func (g *merger) really(s *side, id journal.NodeID) (bool, error) {
 	if x.Mode != y.Mode || !sameID(x.UID, y.UID) || !sameID(x.GID, y.GID) || !maps.Equal(b.Xattrs, n.Xattrs) {
 		return true, nil
 	}
-	return g.typ(id) == unix.S_IFREG && g.contentChanged(s, id), nil
+	if g.typ(id) != unix.S_IFREG {
+		return false, nil
+	}
+	return g.bytesChanged(s, id)
+}
+
+// bytesChanged is contentChanged for a file of which it matters that the bytes
+// differ: a merge stores what it brings over in another place.
+func (g *merger) bytesChanged(s *side, id journal.NodeID) (bool, error) {
+	if !g.contentChanged(s, id) {
+		return false, nil
+	}
+	base, err := g.item(g.Base, id)
+	if err != nil {
+		return false, err
+	}
+	now, err := g.item(s.view, id)
+	if err != nil {
+		return false, err
+	}
+	same, err := sameBytes(base, now)
+	return !same, err
 }
 
 // baseNode returns the attributes that a node had in base: those of the lower

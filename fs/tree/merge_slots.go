@@ -96,6 +96,8 @@ func (g *merger) lowerOf(k entryKey) (journal.NodeID, error) {
 		}
 		g.Base.l.attach(&low)
 		id = low.id
+		low.up = nil
+		g.lowFound[id] = low
 		g.types[id] = low.mode
 	}
 	g.lowers[k] = id
@@ -128,7 +130,8 @@ func (g *merger) anyFound(id journal.NodeID) (found, bool) {
 			return f, true
 		}
 	}
-	return found{}, false
+	f, ok := g.lowFound[id]
+	return f, ok
 }
 
 // item returns a node as a view shows it.
@@ -205,9 +208,11 @@ func (g *merger) mapped(id journal.NodeID) journal.NodeID {
 }
 
 func sortedSlots(m map[entryKey]slotChange) []entryKey {
-	return slices.SortedFunc(maps.Keys(m), func(a, b entryKey) int {
-		return cmp.Or(cmp.Compare(a.parent, b.parent), strings.Compare(a.name, b.name))
-	})
+	return slices.SortedFunc(maps.Keys(m), compareKeys)
+}
+
+func compareKeys(a, b entryKey) int {
+	return cmp.Or(cmp.Compare(a.parent, b.parent), strings.Compare(a.name, b.name))
 }
 
 // slots decides what becomes of each name that theirs changed.
@@ -349,10 +354,20 @@ func (g *merger) mergeReplaced(k entryKey, x, y, z journal.NodeID) (done bool, w
 			return false, other, nil
 		}
 	}
-	moved := z != x && !g.gone(&g.theirs, x) || y != x && !g.gone(&g.ours, x)
-	linked := z != x && g.t.Nodes[z].Attr.Nlink != 1 || y != x && g.o.Nodes[y].Attr.Nlink != 1
-	if moved || linked {
-		return false, other, nil
+	for _, r := range []struct {
+		s  *side
+		by journal.NodeID
+	}{{&g.theirs, z}, {&g.ours, y}} {
+		if r.by == x {
+			continue
+		}
+		linked, err := g.linked(r.s.view, r.by)
+		if err != nil {
+			return false, "", err
+		}
+		if linked || !g.gone(r.s, x) {
+			return false, other, nil
+		}
 	}
 	t, why, err := g.mergeText(x, y, z)
 	if t == nil || err != nil {
@@ -361,6 +376,13 @@ func (g *merger) mergeReplaced(k entryKey, x, y, z journal.NodeID) (done bool, w
 	g.handled[x], g.handled[z] = true, true
 	g.setText(k, y, t)
 	return true, "", nil
+}
+
+// linked reports whether a file has more names than one. One of the lower that
+// a side shows as it is has no state.
+func (g *merger) linked(v *View, id journal.NodeID) (bool, error) {
+	it, err := g.item(v, id)
+	return it.Stat.Attr.Nlink != 1, err
 }
 
 func (g *merger) setText(k entryKey, id journal.NodeID, t *mergedText) {
