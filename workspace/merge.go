@@ -173,6 +173,9 @@ func (w *Workspace) mergeOf(f *forkStore, now *journal.State) (tree.Merge, *merg
 	// The fork's own state is looked up by its own numbers for conflicts.
 	f.number = number
 	theirs := tree.Renumber(f.state, number)
+	if err := w.reviveLike(theirs, now); err != nil {
+		return tree.Merge{}, nil, err
+	}
 	view := func(s *journal.State, store *journal.Store) *tree.View {
 		return tree.NewView(s, w.low, w.sources, store)
 	}
@@ -180,6 +183,19 @@ func (w *Workspace) mergeOf(f *forkStore, now *journal.State) (tree.Merge, *merg
 		Base: view(tree.Renumber(base, number), f.store), Theirs: view(theirs, f.store), Ours: view(now.Clone(), w.store),
 		Text: mergeTexts,
 	}, note, nil
+}
+
+// reviveLike adds the nodes to the workspace's state that the fork has and that
+// were dropped from memory here, because nothing leads to them any more: the
+// fork may have brought them back.
+func (w *Workspace) reviveLike(theirs, now *journal.State) error {
+	var ids []journal.NodeID
+	for id := range theirs.Nodes {
+		if id >= journal.CreatedBit && id < now.NextNode && now.Nodes[id] == nil {
+			ids = append(ids, id)
+		}
+	}
+	return tree.Revive(now, w.store, ids)
 }
 
 // earlierMerges returns the merges of the fork that stand, oldest first.

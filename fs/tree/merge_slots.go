@@ -309,13 +309,13 @@ func (g *merger) take(k entryKey, from, to journal.NodeID, e journal.Entry) {
 			g.links[id] += n
 		}
 	}
-	if to >= journal.CreatedBit && g.o.Nodes[to] == nil {
+	if n := g.o.Nodes[to]; to >= journal.CreatedBit && (n == nil || dead(n)) {
 		g.takeNew(to)
 	}
 }
 
-// takeNew takes over a node that ours doesn't have: theirs made it, or gave a
-// name to one that had none.
+// takeNew takes over a node that ours has no name for: theirs made it, or gave
+// a name to one that had none.
 func (g *merger) takeNew(id journal.NodeID) {
 	if _, done := g.after[id]; done {
 		return
