@@ -14,8 +14,8 @@ import (
 // nodes decides what becomes of each node that theirs changed.
 func (g *merger) nodes() error {
 	for _, id := range g.changedNodes() {
-		if g.handled[id] && g.texts[id] == nil || g.gone(&g.ours, id) {
-			continue
+		if g.handled[id] || g.gone(&g.ours, id) {
+			continue // what theirs did to it is in the text, or a conflict
 		}
 		if err := g.node(id); err != nil {
 			return err
