@@ -94,6 +94,10 @@ func bench(c *config) (err error) {
 			return errors.New("interrupted")
 		default:
 		}
+		if err := r.lacks(); err != nil {
+			fmt.Printf("%s is left out: %v\n", r.name, err)
+			continue
+		}
 		res := measure(c, r, systems)
 		printRow(os.Stdout, r, systems, res)
 		over = over || res.verdict(r) == exceeded

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os/exec"
 	"slices"
 	"time"
 
@@ -30,6 +31,7 @@ type row struct {
 	factor float64
 	only   []string // systems that it runs on; nil = all but the audited one
 	opens  bool     // run on the audited system, too
+	tool   string   // a program that not every machine has; without it the row is left out
 	// prepare makes ready for one run, uncounted; nil = nothing to do.
 	prepare func(sys *system, dir string) error
 	// work is timed. It may return its own time instead, for work that has
@@ -48,6 +50,15 @@ func (r *row) on(system string) bool {
 		return true
 	}
 	return slices.Contains(r.only, system)
+}
+
+// lacks returns why the row can't be run here at all, nil if it can.
+func (r *row) lacks() error {
+	if r.tool == "" {
+		return nil
+	}
+	_, err := exec.LookPath(r.tool)
+	return err
 }
 
 // result is what the runs of one row took.

@@ -31,7 +31,10 @@ func readRows() []row {
 }
 
 func buildRows() []row {
-	return []row{{name: "go build", state: warm, budget: 1.15, factor: 1, opens: true, work: goBuild}}
+	return []row{
+		{name: "go build", state: warm, budget: 1.15, factor: 1, opens: true, work: goBuild},
+		{name: "npm install", state: settled, memory: 256 << 20, tool: "npm", budget: 1.15, factor: 1, work: npmInstall, tidy: removeInstalled},
+	}
 }
 
 func treeRows(s *source) []row {
@@ -77,10 +80,13 @@ func fileRows(c *config, s *source) []row {
 }
 
 func winkfsRows(c *config) []row {
+	f := &forker{c: c}
 	return []row{
 		{name: "mount", atMost: 50 * time.Millisecond, work: mountTime, only: []string{winkfs, overlay, fuseovl}},
 		{name: "exec of true, p50", work: c.execTrue(0.5), only: []string{native, winkfs}, atMost: 12 * time.Millisecond},
 		{name: "exec of true, p95", work: c.execTrue(0.95), only: []string{native, winkfs}, atMost: 30 * time.Millisecond},
-		{name: "rollback of 10,000 files", prepare: c.changeMany, work: c.rollback, only: []string{winkfs}, atMost: 500 * time.Millisecond},
+		{name: "rollback of 10,000 files", prepare: c.changeMany, work: c.takeBack("rollback"), only: []string{winkfs}, atMost: 500 * time.Millisecond},
+		{name: "undo of 10,000 files", prepare: c.changeMany, work: c.takeBack("undo"), only: []string{winkfs}, atMost: 500 * time.Millisecond},
+		{name: "fork with 100,000 changed files", prepare: f.prepare, work: f.fork, only: []string{winkfs}, atMost: 200 * time.Millisecond},
 	}
 }

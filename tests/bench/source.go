@@ -13,7 +13,7 @@ import (
 const treeFiles = 11_478
 
 // source is the lower directory: tree/ is a git repository, big.bin a large
-// file, module/ a Go module. Beside it lie what workloads take in.
+// file, module/ a Go module, npm/ a project for npm. Beside it lie what workloads take in.
 type source struct {
 	dir  string
 	tar  string // tree/ without .git
@@ -39,6 +39,9 @@ func makeSource(c *config) (*source, error) {
 		return nil, err
 	}
 	if err := makeModule(filepath.Join(s.dir, "module")); err != nil {
+		return nil, err
+	}
+	if err := makeProject(filepath.Join(s.dir, "npm"), int(scaled(c, 150))); err != nil {
 		return nil, err
 	}
 	for _, args := range [][]string{

@@ -50,14 +50,41 @@ func (c *config) changeMany(sys *system, dir string) error {
 	return runEnv(c.winkfsEnv(sys), "", c.winkfs, "exec", "-w", dir, "--cwd", "tree", "--", "sh", "-c", script)
 }
 
-func (c *config) rollback(sys *system, dir string) (time.Duration, error) {
-	begin := time.Now()
-	if err := runEnv(c.winkfsEnv(sys), "", c.winkfs, "rollback", "-w", dir, "--yes", "exec:1"); err != nil {
-		return 0, err
+// takeBack times undo or rollback of that command.
+func (c *config) takeBack(command string) func(*system, string) (time.Duration, error) {
+	return func(sys *system, dir string) (time.Duration, error) {
+		begin := time.Now()
+		if err := runEnv(c.winkfsEnv(sys), "", c.winkfs, command, "-w", dir, "--yes", "exec:1"); err != nil {
+			return 0, err
+		}
+		took := time.Since(begin)
+		if _, err := os.Stat(filepath.Join(dir, "tree")); err != nil {
+			return 0, err
+		}
+		return took, nil
 	}
-	took := time.Since(begin)
-	if _, err := os.Stat(filepath.Join(dir, "tree")); err != nil {
-		return 0, err
+}
+
+// forker forks one workspace in which 100,000 files are changed.
+type forker struct {
+	c       *config
+	changed bool
+	forks   int
+}
+
+func (f *forker) prepare(sys *system, dir string) error {
+	if f.changed {
+		return nil
 	}
-	return took, nil
+	if err := sys.fresh(); err != nil {
+		return err
+	}
+	f.changed = true
+	script := fmt.Sprintf("mkdir forked && cd forked && seq %d | split -l 1 -a 5 -", scaled(f.c, 100_000))
+	return runEnv(f.c.winkfsEnv(sys), "", f.c.winkfs, "exec", "-w", dir, "--timeout", "600", "--", "sh", "-c", script)
+}
+
+func (f *forker) fork(sys *system, dir string) (time.Duration, error) {
+	f.forks++
+	return 0, runEnv(f.c.winkfsEnv(sys), "", f.c.winkfs, "clone", "-w", dir, "--with-changes", fmt.Sprintf("fork%d", f.forks))
 }
