@@ -157,10 +157,10 @@ func (t *Tree) refer(p *node, name string, f *found, s *Stat) (n *node, follow b
 	if n.up != f.up || n.gone { // it changed in between
 		if n.own() {
 			changed := s.Changed
-			*s = t.ownStat(n.id, n.gen, n.up, f.st)
+			*s = t.ownStat(n.id, n.gen(), n.up, f.st)
 			s.Changed = changed
 		}
 	}
-	s.Gen = uint64(n.gen)
+	s.Gen = uint64(n.gen())
 	return n, t.follows(n, f.st), nil
 }

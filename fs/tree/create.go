@@ -149,7 +149,7 @@ func (t *Tree) adopt(n, parent *node, name string) Stat {
 	} else {
 		n.gone = true
 	}
-	return t.ownStat(n.id, n.gen, n.up, nil)
+	return t.ownStat(n.id, n.gen(), n.up, nil)
 }
 
 // Tmpfile makes a regular file without a name, as open(2) with O_TMPFILE does.

@@ -17,7 +17,7 @@ func (g *rig) check() {
 	g.Helper()
 	g.t.mu.RLock()
 	defer g.t.mu.RUnlock()
-	kids := map[*node]int{}
+	kids := map[*node]uint32{}
 	for id, n := range g.t.nodes {
 		if n.id != id {
 			g.Errorf("node %d is in the table as %d", n.id, id)

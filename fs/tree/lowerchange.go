@@ -75,7 +75,7 @@ func (t *Tree) tell(pl *place) (linked, moved *node) {
 func (t *Tree) tellEntry(pl *place) (moved *node) {
 	e := t.state.Entries[pl.p.id][pl.name]
 	n := t.nodes[pl.f.id]
-	if n != nil && n.up == nil && n.gen != generation(pl.f.btime) {
+	if n != nil && n.up == nil && n.gen() != generation(pl.f.btime) {
 		n = nil // another file with the same number
 	}
 	if n != nil {

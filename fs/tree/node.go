@@ -14,32 +14,34 @@ import (
 // node is a node that the kernel knows or that lies above one it knows. Fields
 // that are not said to be immutable are protected by Tree.mu.
 type node struct {
-	id    journal.NodeID // immutable
-	mode  uint32         // file type; immutable
-	gen   uint32         // generation; immutable
-	btime journal.Timespec
-	low   lower.File // where the lower part is; Dir is nil if there is none
-	dir   *lower.Dir // of a directory with a lower part
+	id    journal.NodeID   // immutable
+	btime journal.Timespec // immutable
+	low   lower.File       // where the lower part is; Dir is nil if there is none
+	dir   *lower.Dir       // of a directory with a lower part
 	up    *journal.Node
 
 	parent  *node // nil for the root and for a node without a name
 	name    string
-	kids    int    // nodes in the table whose parent this is
 	lookups uint64 // references that the kernel holds
+	kids    uint32 // nodes in the table whose parent this is
+	mode    uint32 // file type; immutable
 
 	gone    bool // its last name was removed
 	watched bool // the lower directory, or a lower file with several names, is being watched
 	tried   bool // watching was tried
 	linked  bool // a lower file that was seen with several names
+	shared  bool // several actors have written
+	absent  bool // a directory with state whose lower the host has taken away
 	writer  *journal.Actor
-	shared  bool                         // several actors have written
-	absent  bool                         // a directory with state whose lower the host has taken away
 	seen    atomic.Pointer[fingerprints] // see compare
 }
 
 func newNode(f found) *node {
-	return &node{id: f.id, mode: f.mode, gen: generation(f.btime), btime: f.btime, low: f.low, dir: f.dir, up: f.up}
+	return &node{id: f.id, mode: f.mode, btime: f.btime, low: f.low, dir: f.dir, up: f.up}
 }
+
+// gen returns the node's generation.
+func (n *node) gen() uint32 { return generation(n.btime) }
 
 // generation tells a lower file from one that later gets its inode number. The
 // kernel drops what it knows of a node number whose generation changed.
@@ -99,7 +101,7 @@ func (t *Tree) intern(parent *node, name string, f found) *node {
 		n = newNode(f)
 		t.enlist(n)
 	case n.up != nil || f.id == journal.RootID:
-	case n.gen != generation(f.btime) || n.mode != f.mode:
+	case n.gen() != generation(f.btime) || n.mode != f.mode:
 		n = t.succeed(n, f)
 	default:
 		t.relocate(n, f)

@@ -120,7 +120,7 @@ func (t *Tree) stat(n *node) (Stat, error) {
 	gone, linked := n.gone, n.linked
 	if !needsLower(f.up, f.mode) {
 		defer t.mu.RUnlock()
-		return t.ownStat(n.id, n.gen, n.up, nil), nil
+		return t.ownStat(n.id, n.gen(), n.up, nil), nil
 	}
 	t.mu.RUnlock()
 	st, err := f.lowerStat()
@@ -137,7 +137,7 @@ func (t *Tree) stat(n *node) (Stat, error) {
 	defer t.mu.RUnlock()
 	f.up = n.up
 	s := t.makeStat(&f)
-	s.Gen, s.Changed = uint64(n.gen), t.compare(n, f.st)
+	s.Gen, s.Changed = uint64(n.gen()), t.compare(n, f.st)
 	if gone && !f.upOwn() {
 		s.Attr.Nlink = 0
 	}

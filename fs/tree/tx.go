@@ -325,7 +325,7 @@ func (x *tx) add(up *journal.Node) *node {
 	id := x.t.state.NextNode
 	x.t.state.NextNode++ // attach may take one before publish
 	up.Attr.Btime = x.now
-	n := &node{id: id, mode: up.Attr.Mode & unix.S_IFMT, gen: generation(x.now), btime: x.now}
+	n := &node{id: id, mode: up.Attr.Mode & unix.S_IFMT, btime: x.now}
 	x.edits = append(x.edits, edit{n: n, after: up})
 	return n
 }
