@@ -48,6 +48,11 @@ func (v *View) linked(want map[journal.NodeID]bool) {
 			want[id] = true
 		}
 	}
+	for file, id := range v.l.alias {
+		if want[id] {
+			want[file.id] = true
+		}
+	}
 }
 
 // linksBelow compares the wanted files among the lower entries that show in the

@@ -45,6 +45,11 @@ func (t *Tree) CommitReplayed(needs []journal.NodeID, p *Replay, plan Plan) (jou
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.state.Apply(rec)
+	for i := range rec.Changes {
+		if c := rec.Changes[i].Node; c != nil {
+			t.recognise(c.ID, c.After)
+		}
+	}
 	t.follow(rec.Changes, p)
 	return seq, nil
 }

@@ -143,6 +143,54 @@ func TestReusedInodeNumber(t *testing.T) {
 	g.forgetAll()
 }
 
+// TestReusedInodeNumberOfLinks has a lower file of two names whose inode number
+// is that of a deleted file with state. Both names lead to one node, which has a
+// number of its own, also after a restart, and after its change was taken back
+// and made again.
+func TestReusedInodeNumberOfLinks(t *testing.T) {
+	g := newRig(t, map[string]string{"a": "one"})
+	g.must(os.Link(filepath.Join(g.lowerDir, "a"), filepath.Join(g.lowerDir, "b")))
+	st, err := g.t.Getattr(g.r, g.id("a"))
+	g.must(err)
+	g.forgetAll()
+	old := &journal.Node{Own: true, Attr: journal.Attr{Mode: unix.S_IFREG, Btime: st.Attr.Btime - 1}, Origin: journal.Origin{Source: 1, Path: "old", Ino: uint64(st.ID)}}
+	commit := func(c ...journal.Change) {
+		t.Helper()
+		_, err := g.t.Commit(nil, func(*journal.State) (*journal.Record, error) {
+			return &journal.Record{Op: journal.OpUndo, Changes: c}, nil
+		})
+		g.must(err)
+	}
+	commit(journal.Change{Node: &journal.NodeChange{ID: st.ID, After: old}})
+	one := func(mode uint32) {
+		t.Helper()
+		a, b := g.id("a"), g.id("b")
+		if a != b || a == st.ID {
+			t.Errorf("the names lead to %d and %d, want one node other than %d", a, b, st.ID)
+		}
+		if s, err := g.t.Getattr(g.r, b); err != nil || s.Attr.Mode&0o777 != mode {
+			t.Errorf("got mode %o, %v, want %o", s.Attr.Mode, err, mode)
+		}
+	}
+	one(0o644)
+	before := g.t.state.Seq
+	_, err = g.t.Setattr(g.r, g.id("a"), SetAttr{Mask: SetMode, Mode: 0o600})
+	g.must(err)
+	one(0o600)
+	g.reopen()
+	one(0o600)
+	changed, err := collect(g.store, before+1, g.t.state.Seq)
+	g.must(err)
+	commit(journal.Invert(changed)...)
+	g.reopen()
+	one(0o644)
+	again, err := collect(g.store, g.t.state.Seq, g.t.state.Seq)
+	g.must(err)
+	g.id("a")
+	commit(journal.Invert(again)...)
+	one(0o600)
+}
+
 // TestHostMovesFile looks a lower file up by the name that the host gave it
 // while the kernel knows it by another.
 func TestHostMovesFile(t *testing.T) {

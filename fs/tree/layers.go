@@ -20,15 +20,46 @@ type layers struct {
 	alias   map[reused]journal.NodeID
 }
 
-// reused names a lower file whose number is still held by the state of another
-// that had it before.
+// reused names a lower file whose number is held by the state of another: one
+// that had it before, or the directory of that name before the host moved it.
 type reused struct {
 	id    journal.NodeID
 	btime int64
 }
 
 func newLayers(s *journal.State, low *lower.FS, sources []Source) layers {
-	return layers{state: s, low: low, sources: sources}
+	l := layers{state: s, low: low, sources: sources}
+	for id, up := range s.Nodes {
+		l.recognise(id, up)
+	}
+	return l
+}
+
+// recognise notes that a lower file is a node with a number of its own, so that
+// each of its names leads there, also those that the upper says nothing of.
+func (l *layers) recognise(id journal.NodeID, up *journal.Node) {
+	if up == nil || id < journal.CreatedBit || up.Origin.Source == 0 {
+		return
+	}
+	key := reused{LowerID(up.Origin.Source, up.Origin.Ino), int64(up.Attr.Btime)}
+	for {
+		next, ok := l.alias[key]
+		switch {
+		case !ok:
+			l.setAlias(key, id)
+			return
+		case next == id:
+			return
+		}
+		key.id = next
+	}
+}
+
+func (l *layers) setAlias(key reused, id journal.NodeID) {
+	if l.alias == nil {
+		l.alias = make(map[reused]journal.NodeID)
+	}
+	l.alias[key] = id
 }
 
 // found is what a name leads to.
@@ -202,27 +233,32 @@ func mountedID(dir *lower.Dir, name string) journal.NodeID {
 // attach adds the upper state that belongs to a lower file. A file that only
 // has got the inode number of one that has state is another node, and so is a
 // directory that the host has moved away from where its changes were made: they
-// stay there.
+// stay there. Such a node has a number of its own, also when the number that it
+// should have had is free by then.
 func (l *layers) attach(f *found) {
-	up := l.state.Nodes[f.id]
-	if up == nil {
-		return
-	}
-	if !f.moved(up) && (up.Attr.Btime == 0 || f.btime == 0 || up.Attr.Btime == f.btime) {
-		f.up = up
-		return
-	}
-	key := reused{f.id, int64(f.btime)}
-	id, ok := l.alias[key]
-	if !ok {
-		id = l.state.NextNode
-		l.state.NextNode++
-		if l.alias == nil {
-			l.alias = make(map[reused]journal.NodeID)
+	for {
+		up := l.state.Nodes[f.id]
+		key := reused{f.id, int64(f.btime)}
+		next, aliased := l.alias[key]
+		switch {
+		case up != nil && f.has(up):
+			f.up = up
+			return
+		case aliased:
+		case up == nil:
+			return
+		default:
+			next = l.state.NextNode
+			l.state.NextNode++
+			l.setAlias(key, next)
 		}
-		l.alias[key] = id
+		f.id = next
 	}
-	f.id, f.up = id, l.state.Nodes[id]
+}
+
+// has reports whether the state of the lower file's number is the file's.
+func (f *found) has(up *journal.Node) bool {
+	return !f.moved(up) && (up.Attr.Btime == 0 || f.btime == 0 || up.Attr.Btime == f.btime)
 }
 
 // moved reports whether a lower directory lies elsewhere than the one that has
