@@ -111,7 +111,7 @@ func (w *Workspace) revertPaths(op journal.Op, point journal.Seq, paths pathSet,
 	if err != nil {
 		return err
 	}
-	all, err := tree.Changes(then, now)
+	all, err := tree.ChangesOfNodes(then, now)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (w *Workspace) revertPaths(op journal.Op, point journal.Seq, paths pathSet,
 		return err
 	}
 	changes, err := tree.Revert(then, now, changed)
-	if errors.Is(err, tree.ErrNotExist) {
+	if errors.Is(err, tree.ErrNotExist) || errors.Is(err, tree.ErrOtherName) {
 		return Wrap(CodeConflict, err, "return to %d", point)
 	}
 	if err != nil {

@@ -40,6 +40,11 @@ func Changes(a, b *View) ([]Changed, error) { return changes(&differ{a: a, b: b}
 // other: all directories are read, and nothing counts as renamed.
 func ChangesByPath(a, b *View) ([]Changed, error) { return changes(&differ{a: a, b: b, foreign: true}) }
 
+// ChangesOfNodes is Changes for Revert: a path that leads to another node counts,
+// however alike the two are, and so does what lies in a directory that is
+// another one.
+func ChangesOfNodes(a, b *View) ([]Changed, error) { return changes(&differ{a: a, b: b, nodes: true}) }
+
 func changes(d *differ) ([]Changed, error) {
 	a, b := d.a, d.b
 	ra, err := a.Root()
@@ -50,7 +55,7 @@ func changes(d *differ) ([]Changed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.both(ra, rb); err != nil {
+	if err := d.both(ra, rb, false); err != nil {
 		return nil, err
 	}
 	if !d.foreign {
@@ -66,12 +71,14 @@ func changes(d *differ) ([]Changed, error) {
 type differ struct {
 	a, b       *View
 	foreign    bool // equal node numbers mean nothing
+	nodes      bool // other node numbers are a difference
 	changed    []Changed
 	gone, came []Item
 }
 
-// both compares what the same path leads to in both views.
-func (d *differ) both(ia, ib Item) error {
+// both compares what the same path leads to in both views. apart says that its
+// directory is another one.
+func (d *differ) both(ia, ib Item, apart bool) error {
 	if ia.f.mode != ib.f.mode || (ia.ID() != ib.ID() && !ia.IsDir()) {
 		return d.replaced(ia, ib)
 	}
@@ -79,7 +86,7 @@ func (d *differ) both(ia, ib Item) error {
 	if err != nil {
 		return err
 	}
-	if !same {
+	if !same || d.nodes && (apart || ia.ID() != ib.ID()) {
 		d.changed = append(d.changed, Changed{&ia, &ib})
 	}
 	if !ia.IsDir() {
@@ -111,7 +118,7 @@ func (d *differ) entries(ia, ib Item) error {
 		}
 		switch {
 		case errA == nil && errB == nil:
-			err = d.both(ca, cb)
+			err = d.both(ca, cb, ia.ID() != ib.ID())
 		case errA == nil:
 			err = d.all(ca, d.a, &d.gone)
 		case errB == nil:
@@ -221,7 +228,7 @@ func (d *differ) pair() []Changed {
 			continue
 		}
 		used[i] = true
-		if same, err := equal(old, d.came[i]); err != nil || !same {
+		if same, err := equal(old, d.came[i]); err != nil || !same || d.nodes {
 			out = append(out, Changed{&old, &d.came[i]})
 		}
 	}

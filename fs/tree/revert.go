@@ -1,7 +1,10 @@
 package tree
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -10,19 +13,26 @@ import (
 )
 
 // Revert returns the changes that make some files of now as they are in then,
-// and leave all else. changed lists what differs from then to now, as Changes
-// returns it, or a part of that. A file whose directory then does not exist now
+// and leave all else but the names that only held a file in its place. changed
+// lists what differs from then to now, as
+// ChangesOfNodes returns it, or a part of that. A file whose directory then does not exist now
 // and is not reverted with it is an error.
 //
 // Both views must be of the same workspace and now must be its head.
 func Revert(then, now *View, changed []Changed) ([]journal.Change, error) {
-	r := reverter{then: then.l.state, now: now.l.state, nodes: map[journal.NodeID]*journal.Node{}, entries: map[entryKey]journal.Entry{}}
+	r := reverter{
+		then: then.l.state, now: now.l.state,
+		nodes: map[journal.NodeID]*journal.Node{}, entries: map[entryKey]journal.Entry{}, back: map[entryKey]bool{},
+	}
 	for _, c := range changed {
 		if err := r.file(then, now, c); err != nil {
 			return nil, err
 		}
 	}
 	r.links(then, now, changed)
+	if err := r.names(now); err != nil {
+		return nil, err
+	}
 	if err := r.check(now); err != nil {
 		return nil, err
 	}
@@ -41,11 +51,12 @@ type reverter struct {
 	nodeOrder []journal.NodeID
 	entries   map[entryKey]journal.Entry
 	order     []entryKey
+	back      map[entryKey]bool // entries that lead to something then
 }
 
 func (r *reverter) file(then, now *View, c Changed) error {
 	if c.New != nil {
-		if err := r.entry(now, c.New.Path); err != nil {
+		if _, err := r.entry(now, c.New.Path); err != nil {
 			return err
 		}
 		r.node(c.New.ID(), r.then.Nodes[c.New.ID()])
@@ -53,29 +64,31 @@ func (r *reverter) file(then, now *View, c Changed) error {
 	if c.Old == nil {
 		return nil
 	}
-	if err := r.entry(then, c.Old.Path); err != nil {
+	k, err := r.entry(then, c.Old.Path)
+	if err != nil {
 		return err
 	}
+	r.back[k] = true
 	r.node(c.Old.ID(), r.then.Nodes[c.Old.ID()])
 	return nil
 }
 
 // entry reverts the entry that a path has in one of the views.
-func (r *reverter) entry(v *View, path string) error {
+func (r *reverter) entry(v *View, path string) (k entryKey, err error) {
 	if path == "" {
-		return nil
+		return k, nil
 	}
 	dir, name := splitPath(path)
 	p, err := v.Find(dir)
 	if err != nil {
-		return fmt.Errorf("revert %s: %w", path, err)
+		return k, fmt.Errorf("revert %s: %w", path, err)
 	}
-	k := entryKey{p.ID(), name}
+	k = entryKey{p.ID(), name}
 	if _, ok := r.entries[k]; !ok {
 		r.order = append(r.order, k)
 	}
 	r.entries[k] = r.then.Entries[k.parent][k.name]
-	return nil
+	return k, nil
 }
 
 func splitPath(path string) (dir, name string) {
@@ -133,12 +146,65 @@ func (r *reverter) addLink(v *View, path string, delta int) {
 	r.node(p.ID(), up)
 }
 
+// ErrOtherName says that a file can't be returned to what it was because it has
+// a name since then that is not to be returned with it.
+var ErrOtherName = errors.New("it has another name since")
+
+// names reverts the entries that hold a file in the place where the lower has
+// it: without state the file is found there by itself, and the entry would lead
+// nowhere. Other names that the file has got since must be among what is
+// reverted.
+func (r *reverter) names(now *View) error {
+	var held []entryKey
+	for parent, entries := range r.now.Entries {
+		for name, e := range entries {
+			k := entryKey{parent, name}
+			_, reverted := r.nodes[e.Node]
+			_, done := r.entries[k]
+			if e.Kind != journal.EntryNode || !reverted || done || r.then.Entries[parent][name] == e {
+				continue
+			}
+			if !r.holds(now, k, e.Node) {
+				return fmt.Errorf("return the file named %q: name all its names: %w", name, ErrOtherName)
+			}
+			held = append(held, k)
+		}
+	}
+	slices.SortFunc(held, func(a, b entryKey) int { return cmp.Or(cmp.Compare(a.parent, b.parent), cmp.Compare(a.name, b.name)) })
+	for _, k := range held {
+		r.order = append(r.order, k)
+		r.entries[k] = r.then.Entries[k.parent][k.name]
+	}
+	return nil
+}
+
+// holds reports whether the name leads to the node also without its entry.
+func (r *reverter) holds(now *View, k entryKey, id journal.NodeID) bool {
+	if r.then.Entries[k.parent][k.name].Kind != journal.EntryNone {
+		return false
+	}
+	now.mu.Lock()
+	p, ok := now.l.byID(k.parent)
+	now.mu.Unlock()
+	dir := visible(r.then.Nodes[k.parent], p.dir)
+	if !ok || dir == nil {
+		return false
+	}
+	f, err := now.l.lowerChild(dir, k.name)
+	if err != nil {
+		return false
+	}
+	now.mu.Lock()
+	defer now.mu.Unlock()
+	now.l.attach(&f)
+	return f.id == id
+}
+
 // check refuses entries in directories that are not there: neither now nor
 // brought back.
 func (r *reverter) check(now *View) error {
 	for _, k := range r.order {
-		e := r.entries[k]
-		if e.Kind != journal.EntryNode || k.parent == journal.RootID {
+		if !r.back[k] || k.parent == journal.RootID {
 			continue
 		}
 		up, reverted := r.nodes[k.parent]
