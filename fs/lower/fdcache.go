@@ -1,7 +1,6 @@
 package lower
 
 import (
-	"container/list"
 	"slices"
 	"sync"
 
@@ -22,7 +21,7 @@ type fdCache struct {
 	files map[fdKey][]*fd // by name, the latest last: a name may have led to several; protected by mu
 	count int             // of files; protected by mu
 	takes [256]taken      // by takeKey; protected by mu
-	lru   list.List       // of *fd without users, least recently used first; protected by mu
+	lru   fdList          // those without users, least recently used first; protected by mu
 }
 
 // taken is what take was last called with for one of the names that share it.
@@ -52,9 +51,11 @@ type fd struct {
 	n     int    // the descriptor; immutable
 	ino   uint64 // what it is open on; immutable
 	key   fdKey
-	users int           // protected by fdCache.mu
-	elem  *list.Element // in lru while users == 0; protected by fdCache.mu
-	gone  bool          // dropped from files; close with the last user
+	users int  // protected by fdCache.mu
+	gone  bool // dropped from files; close with the last user
+	// Neighbours in lru while users == 0; protected by fdCache.mu.
+	before, after *fd
+	listed        bool
 }
 
 func newFDCache(max int) *fdCache {
@@ -115,10 +116,7 @@ func (c *fdCache) useLocked(key fdKey, ino uint64) *fd {
 // Preconditions: c.mu is held; f is open.
 func (c *fdCache) refLocked(f *fd) {
 	f.users++
-	if f.elem != nil {
-		c.lru.Remove(f.elem)
-		f.elem = nil
-	}
+	c.lru.remove(f)
 }
 
 // take removes a descriptor of the key's from the cache and returns it with one
@@ -164,13 +162,13 @@ func (c *fdCache) giveBack(f *fd) []*fd {
 	case f.gone:
 		return []*fd{f}
 	}
-	f.elem = c.lru.PushBack(f)
+	c.lru.push(f)
 	return c.evictLocked()
 }
 
 func (c *fdCache) evictLocked() (old []*fd) {
-	for c.count > c.max && c.lru.Len() > 0 {
-		f := c.lru.Front().Value.(*fd)
+	for c.count > c.max && c.lru.first != nil {
+		f := c.lru.first
 		c.forgetLocked(f)
 		old = append(old, f)
 	}
@@ -188,12 +186,7 @@ func (c *fdCache) forgetLocked(f *fd) (unused bool) {
 	}
 	c.count--
 	f.gone = true
-	if f.elem == nil {
-		return false
-	}
-	c.lru.Remove(f.elem)
-	f.elem = nil
-	return true
+	return c.lru.remove(f)
 }
 
 // dropAll drops every descriptor.

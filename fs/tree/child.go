@@ -105,7 +105,7 @@ func (t *Tree) find(p *node, name string) (Stat, error) {
 		if err != nil {
 			return Stat{}, err
 		}
-		if err := t.decide(&policy.Request{Op: policy.OpLookup, Node: uint64(f.id), Parent: uint64(p.id), Name: name, Mode: f.mode}, p, name); err != nil {
+		if err := t.decide(policy.Request{Op: policy.OpLookup, Node: uint64(f.id), Parent: uint64(p.id), Name: name, Mode: f.mode}, p, name); err != nil {
 			return Stat{}, err
 		}
 		if s, err := t.enter(p, name, f); err != errRetry {

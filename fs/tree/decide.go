@@ -40,27 +40,47 @@ func (e *Refusal) Unwrap() error {
 	return ErrNotPermitted
 }
 
-// decide asks the Decider about an access to a name in a directory, or to the
-// directory itself for "".
-func (t *Tree) decide(q *policy.Request, dir *node, name string) error {
-	q.Path = func() string {
-		t.mu.RLock()
-		defer t.mu.RUnlock()
-		if name == "" {
-			return path(dir)
-		}
-		return join(dir, name)
+// question is a request to the Decider with what its path is made of. They are
+// used again: one is asked with nearly every request of the kernel's.
+type question struct {
+	policy.Request
+	t    *Tree
+	dir  *node
+	name string // "" for the directory itself
+}
+
+func (t *Tree) newQuestion() any {
+	q := &question{t: t}
+	q.Request.Path = q.path
+	return q
+}
+
+func (q *question) path() string {
+	q.t.mu.RLock()
+	defer q.t.mu.RUnlock()
+	if q.name == "" {
+		return path(q.dir)
 	}
-	d := t.decider.Decide(q)
+	return join(q.dir, q.name)
+}
+
+// decide asks the Decider about an access to a name in a directory, or to the
+// directory itself for "". Deciders don't keep the request.
+func (t *Tree) decide(r policy.Request, dir *node, name string) error {
+	q := t.questions.Get().(*question)
+	defer t.questions.Put(q)
+	r.Path = q.Request.Path
+	q.Request, q.dir, q.name = r, dir, name
+	d := t.decider.Decide(&q.Request)
 	if d.Verdict == policy.Allow {
 		return nil
 	}
-	return &Refusal{Decision: d, Path: q.Path()}
+	return &Refusal{Decision: d, Path: q.path()}
 }
 
 // decideNode asks about an access to a node by its number.
 func (t *Tree) decideNode(op policy.Op, n *node, size uint64) error {
-	return t.decide(&policy.Request{Op: op, Node: uint64(n.id), Mode: n.mode, Size: size}, n, "")
+	return t.decide(policy.Request{Op: op, Node: uint64(n.id), Mode: n.mode, Size: size}, n, "")
 }
 
 // decideName asks about a change of a name.
@@ -68,7 +88,7 @@ func (t *Tree) decideName(op policy.Op, p *node, name string, id journal.NodeID,
 	if t.readOnly {
 		return ErrReadOnly
 	}
-	return t.decide(&policy.Request{Op: op, Node: uint64(id), Parent: uint64(p.id), Name: name, Mode: mode}, p, name)
+	return t.decide(policy.Request{Op: op, Node: uint64(id), Parent: uint64(p.id), Name: name, Mode: mode}, p, name)
 }
 
 // errRetry says that what an operation had read without the lock is out of

@@ -48,7 +48,7 @@ func compareListed(a, b listed) int {
 
 // Readdir emits the entries behind the cookie, "." and ".." first, until emit
 // returns false. With plus, entries carry attributes and each that was emitted
-// counts as looked up.
+// counts as looked up. emit must not keep what it is given.
 func (t *Tree) Readdir(r *Request, id journal.NodeID, cookie uint64, plus bool, emit func(*Dirent) bool) error {
 	n, err := t.getDir(id)
 	if err != nil {
@@ -65,8 +65,9 @@ func (t *Tree) Readdir(r *Request, id journal.NodeID, cookie uint64, plus bool, 
 		return err
 	}
 	i, _ := slices.BinarySearchFunc(list, cookie+1, func(l listed, c uint64) int { return cmp.Compare(l.cookie, c) })
+	e := emitted{Dirent: &Dirent{}, stat: &Stat{}}
 	for _, l := range list[i:] {
-		more, err := t.emitEntry(n, l, plus, emit)
+		more, err := t.emitEntry(n, l, plus, e, emit)
 		if err != nil || !more {
 			return err
 		}
@@ -90,14 +91,20 @@ func (t *Tree) emitDots(n *node, cookie uint64, emit func(*Dirent) bool) bool {
 	return emit(&Dirent{Name: "..", ID: up.id, Mode: unix.S_IFDIR, Cookie: cookieDotDot})
 }
 
+// emitted is an entry that is emitted, the same one again and again.
+type emitted struct {
+	*Dirent
+	stat *Stat
+}
+
 // emitEntry emits one name if it still exists.
-func (t *Tree) emitEntry(p *node, l listed, plus bool, emit func(*Dirent) bool) (more bool, err error) {
-	d := Dirent{Name: l.name, ID: l.id, Mode: l.mode, Cookie: l.cookie}
+func (t *Tree) emitEntry(p *node, l listed, plus bool, e emitted, emit func(*Dirent) bool) (more bool, err error) {
+	*e.Dirent = Dirent{Name: l.name, ID: l.id, Mode: l.mode, Cookie: l.cookie}
 	if !plus {
 		if !t.stillListed(p, l) {
 			return true, nil
 		}
-		return emit(&d), nil
+		return emit(e.Dirent), nil
 	}
 	st, err := t.find(p, l.name)
 	if errors.Is(err, ErrNotExist) {
@@ -106,8 +113,9 @@ func (t *Tree) emitEntry(p *node, l listed, plus bool, emit func(*Dirent) bool) 
 	if err != nil {
 		return false, err
 	}
-	d.ID, d.Mode, d.Stat = st.ID, st.Attr.Mode&unix.S_IFMT, &st
-	if emit(&d) {
+	*e.stat = st
+	e.ID, e.Mode, e.Stat = st.ID, st.Attr.Mode&unix.S_IFMT, e.stat
+	if emit(e.Dirent) {
 		return true, nil
 	}
 	t.Forget(st.ID, 1)

@@ -62,6 +62,8 @@ type Tree struct {
 	frozen bool             // dead nodes' state must stay, see freeze; protected by mu
 	buried []journal.NodeID // to be dropped then; protected by mu
 
+	questions sync.Pool // of *question, see decide
+
 	mu       sync.RWMutex
 	layers                                   // state and numbers; protected by mu, changes of the state by order too
 	nodes    map[journal.NodeID]*node        // protected by mu
@@ -82,6 +84,7 @@ func New(c Config) (*Tree, error) {
 		names:    make(map[journal.NodeID][]lower.File),
 		notifier: noNotifier{},
 	}
+	t.questions.New = t.newQuestion
 	if t.decider == nil {
 		t.decider = policy.AllowAll{}
 	}
