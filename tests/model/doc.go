@@ -17,6 +17,9 @@
 //	MODEL_RUNS  number of seeds, MODEL_OPS operations for each
 //	MODEL_DIR   compares with a directory below this one instead of a mount
 //
+// TestSoak does all of it at the same time, for as long as SOAK_SECONDS says, and
+// watches what the daemon holds: SOAK_SECONDS=1200 before a release.
+//
 // # What is not compared
 //
 // Times but for those set by utimensat, link counts and sizes of directories,
