@@ -33,6 +33,10 @@ type OpenOptions struct {
 	Mode    OpenMode
 	Logger  *slog.Logger      // nil = silent
 	OnWrite func(kind string) // called before each write to the state directory, for crash tests
+	// Detach leaves the mount that the state directory lies on free as soon as
+	// the workspace is unmounted, though not all is written down yet. It is done
+	// where the process may.
+	Detach bool
 }
 
 // lowerFDs bounds the descriptors kept open on the sources.
@@ -70,6 +74,8 @@ type Workspace struct {
 
 	admin sync.Mutex // see the package comment
 
+	detached *detached // nil if the state directory is reached by its path
+
 	stopKeeping func() // ends keepRetention; nil unless Serving
 
 	mu       sync.Mutex
@@ -97,7 +103,12 @@ func Open(e *Entry, o OpenOptions) (*Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.store, err = journal.Open(e.Dir, journal.Options{
+	if o.Detach {
+		if w.detached, err = detach(e); err != nil {
+			w.log.Info("state directory keeps its file system busy", "err", err)
+		}
+	}
+	w.store, err = journal.Open(w.StateDir(), journal.Options{
 		ReadOnly: o.Mode == ReadOnly, Logger: o.Logger, OnWrite: o.OnWrite, LockTimeout: o.Mode.lockWait(),
 	})
 	if err != nil {
@@ -233,6 +244,9 @@ func (w *Workspace) Close() error {
 	}
 	errs = append(errs, w.store.Close())
 	w.tree.Close()
+	if w.detached != nil {
+		w.detached.close()
+	}
 	if w.mode == Serving && w.cfg.Ephemeral {
 		errs = append(errs, Remove(w.entry))
 	}

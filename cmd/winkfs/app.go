@@ -55,7 +55,7 @@ func commands(e *env) []*cli.Command {
 		newApplyCommand(e), newDiscardCommand(e),
 		newCloneCommand(e), newMergeCommand(e), newRemoveCommand(e),
 		newVerifyCommand(e), newGCCommand(e), newDoctorCommand(e), newVersionCommand(e), newCompletionCommand(e),
-		newCompleteCommand(e), newDaemonCommand(e), newWalkCommand(), newReplayCommand(e),
+		newCompleteCommand(e), newDaemonCommand(e), newWalkCommand(), newFillCommand(), newReplayCommand(e),
 	}
 }
 

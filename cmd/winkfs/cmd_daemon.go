@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -18,6 +19,7 @@ type daemonOptions struct {
 	id, mountpoint, at                   string
 	private, readOnly, allowOther, ready bool
 	noSuid, noDev, noExec, noWalk        bool
+	overlay, fill                        bool
 }
 
 // newDaemonCommand is what a daemon's process runs; people don't.
@@ -37,6 +39,8 @@ func newDaemonCommand(e *env) *cli.Command {
 			&cli.BoolFlag{Name: "nodev", Destination: &o.noDev},
 			&cli.BoolFlag{Name: "noexec", Destination: &o.noExec},
 			&cli.BoolFlag{Name: "nowalk", Destination: &o.noWalk},
+			&cli.BoolFlag{Name: "overlay", Destination: &o.overlay},
+			&cli.BoolFlag{Name: "fill", Destination: &o.fill},
 		},
 		Action: func(c *cli.Context) error { return runDaemon(c.Context, e, o) },
 	}
@@ -59,8 +63,9 @@ func runDaemon(ctx context.Context, e *env, o daemonOptions) error {
 		return err
 	}
 	return e.serve(ctx, daemonSpec{
-		entry: entry, at: o.at, mountpoint: o.mountpoint, private: o.private, readOnly: o.readOnly, allowOther: o.allowOther,
+		entry: entry, spawned: o.ready, at: o.at, mountpoint: o.mountpoint, private: o.private, readOnly: o.readOnly, allowOther: o.allowOther,
 		noSuid: o.noSuid, noDev: o.noDev, noExec: o.noExec, noWalk: o.noWalk,
+		overlay: o.overlay, fill: o.fill,
 	}, f)
 }
 
@@ -92,11 +97,16 @@ func (e *env) startServing(d daemonSpec, log *slog.Logger) (*workspace.Workspace
 			return nil, nil, err
 		}
 	}
-	ws, err := workspace.Open(d.entry, workspace.OpenOptions{Mode: workspace.Serving, Logger: log, OnWrite: faults(e)})
+	ws, err := workspace.Open(d.entry, workspace.OpenOptions{Mode: workspace.Serving, Logger: log, OnWrite: faults(e), Detach: d.overlay})
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := control.Listen(d.entry.Dir)
+	if d.overlay && d.spawned {
+		if err := logTo(ws.StateDir()); err != nil {
+			return nil, nil, closeAfter(ws, err)
+		}
+	}
+	l, err := control.Listen(ws.StateDir())
 	if err == nil {
 		err = ws.Mount(workspace.MountOptions{
 			Mountpoint: d.mountpoint, Private: d.private, ReadOnly: d.readOnly, AllowOther: d.allowOther,
@@ -108,6 +118,12 @@ func (e *env) startServing(d daemonSpec, log *slog.Logger) (*workspace.Workspace
 	}
 	if err != nil {
 		return nil, nil, closeAfter(ws, err)
+	}
+	if d.fill {
+		if err := ws.Fill(); err != nil {
+			l.Close()
+			return nil, nil, closeAfter(ws, errors.Join(err, ws.Shutdown()))
+		}
 	}
 	srv := control.NewServer(ws, log)
 	go func() {

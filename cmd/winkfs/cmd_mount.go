@@ -89,7 +89,7 @@ func runMount(ctx context.Context, e *env, o mountOptions, args []string) error 
 	d := daemonSpec{
 		entry: entry, mountpoint: mountpoint, readOnly: o.readOnly, allowOther: o.allowOther,
 		noSuid: o.noSuid, noDev: o.noDev, noExec: o.noExec,
-		noWalk: o.mount8,
+		noWalk: o.mount8, overlay: o.upper != "", fill: o.upper != "" && fresh,
 	}
 	if o.foreground {
 		err = e.serve(ctx, d, nil)

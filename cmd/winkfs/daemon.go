@@ -34,6 +34,11 @@ type daemonSpec struct {
 	// As in mount(8).
 	noSuid, noDev, noExec bool
 	noWalk                bool // see workspace.MountOptions
+	// overlay says that the state root was named as overlayfs's upper directory:
+	// the file system that it lies on is free once this is unmounted. fill takes
+	// over what it held before.
+	overlay, fill bool
+	spawned       bool // by spawn, so that the log is a file of the state directory
 }
 
 // ready is the one message that a daemon sends its parent.
@@ -46,7 +51,7 @@ func (d *daemonSpec) args(root string) []string {
 	for flag, on := range map[string]bool{
 		"--private": d.private, "--read-only": d.readOnly, "--allow-other": d.allowOther,
 		"--nosuid": d.noSuid, "--nodev": d.noDev, "--noexec": d.noExec,
-		"--nowalk": d.noWalk,
+		"--nowalk": d.noWalk, "--overlay": d.overlay, "--fill": d.fill,
 	} {
 		if on {
 			args = append(args, flag)
@@ -61,9 +66,9 @@ func (d *daemonSpec) args(root string) []string {
 // spawn starts the workspace's daemon as a process of its own session and
 // waits until the mount is usable.
 func (e *env) spawn(ctx context.Context, d daemonSpec) error {
-	log, err := os.OpenFile(filepath.Join(d.entry.Dir, "log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	log, err := openLog(d.entry.Dir)
 	if err != nil {
-		return fmt.Errorf("open daemon's log: %w", err)
+		return err
 	}
 	defer log.Close()
 	r, w, err := os.Pipe()
@@ -90,6 +95,29 @@ func (e *env) spawn(ctx context.Context, d daemonSpec) error {
 		return d.silence(err, ctx)
 	}
 	return cmd.Process.Release()
+}
+
+// logTo makes the daemon write to the log by another path than spawn opened it.
+func logTo(dir string) error {
+	log, err := openLog(dir)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	for _, fd := range []int{1, 2} {
+		if err := unix.Dup3(int(log.Fd()), fd, 0); err != nil {
+			return fmt.Errorf("open daemon's log: %w", err)
+		}
+	}
+	return nil
+}
+
+func openLog(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open daemon's log: %w", err)
+	}
+	return f, nil
 }
 
 // keepToOurselves keeps descriptors that this process was given from reaching

@@ -206,7 +206,7 @@ var matrixTargets = []string{
 }
 
 // TestMatrix compares a mount, or POSIX_DIR, with a plain directory. All of it
-// takes minutes: one case in matrixShare is run unless POSIX_MATRIX=all.
+// takes minutes: one case in matrixShare is run unless POSIX_MATRIX says otherwise.
 func TestMatrix(t *testing.T) {
 	if dir := os.Getenv("POSIX_DIR"); dir != "" {
 		matrix(t, dir, os.Getenv("POSIX_PROFILE") == "full")
@@ -221,13 +221,30 @@ func TestMatrix(t *testing.T) {
 
 const matrixShare = 100
 
+// matrixPart says which part of the calls is made, counted from 0, and of how
+// many.
+func matrixPart(t *testing.T) (part, of uint32) {
+	t.Helper()
+	switch value := os.Getenv("POSIX_MATRIX"); value {
+	case "":
+		return 0, matrixShare
+	case "all":
+		return 0, 1
+	default:
+		if n, err := fmt.Sscanf(value, "%d/%d", &part, &of); n != 2 || err != nil || part == 0 || part > of {
+			t.Fatalf("POSIX_MATRIX: want all or PART/PARTS, not %q", value)
+		}
+		return part - 1, of
+	}
+}
+
 func matrix(t *testing.T, dir string, full bool) {
 	p := newPair(t, dir, full)
-	all := os.Getenv("POSIX_MATRIX") == "all"
+	part, of := matrixPart(t)
 	chosen := func(words ...string) bool {
 		h := fnv.New32a()
 		h.Write([]byte(strings.Join(words, "\x00")))
-		return all || h.Sum32()%matrixShare == 0
+		return h.Sum32()%of == part
 	}
 	n := 0
 	for _, c := range callers() {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -77,6 +78,9 @@ type world struct {
 	t    testing.TB
 	root string
 	full bool
+	// readable leaves out what its owner may not read: a daemon that is not root
+	// has no way to the contents in a lower.
+	readable bool
 }
 
 // entry is one file of a world's beginning.
@@ -129,6 +133,9 @@ func (w *world) beginning() []entry {
 			entry{"setidfifo", unix.S_IFIFO | 0o6755, u, u, ""},
 			entry{"device", unix.S_IFCHR | 0o666, u, u, ""})
 	}
+	if w.readable {
+		all = slices.DeleteFunc(all, func(e entry) bool { return e.path == "file0" || strings.HasPrefix(e.path, "noexec") })
+	}
 	return all
 }
 
@@ -137,6 +144,13 @@ func (w *world) build(name string) string {
 	w.t.Helper()
 	dir := filepath.Join(w.root, name)
 	check(w.t, os.Mkdir(dir, 0o755))
+	w.fill(dir)
+	return dir
+}
+
+// fill makes the beginning in an empty directory.
+func (w *world) fill(dir string) {
+	w.t.Helper()
 	list := w.beginning()
 	for _, e := range list {
 		path := dir + "/" + e.path
@@ -154,6 +168,13 @@ func (w *world) build(name string) string {
 			check(w.t, unix.Mknod(path, e.mode&unix.S_IFMT|0o600, int(unix.Mkdev(1, 3))))
 		}
 	}
+	w.modes(dir)
+}
+
+// modes gives all files the owners and modes that they begin with.
+func (w *world) modes(dir string) {
+	w.t.Helper()
+	list := w.beginning()
 	for i := len(list) - 1; i >= 0; i-- { // children first: a parent's mode could shut them out
 		e := list[i]
 		path := dir + "/" + e.path
@@ -167,7 +188,6 @@ func (w *world) build(name string) string {
 			check(w.t, unix.Chmod(path, e.mode&0o7777))
 		}
 	}
-	return dir
 }
 
 // remove takes everything away, whatever the modes are by now.
@@ -188,9 +208,12 @@ type seen struct {
 	times
 }
 
-// look takes in all files below dir.
-func look(dir string) map[string]seen {
+// look takes in all files below dir, which lie on its file system. links says
+// whether the link counts of directories matter.
+func look(dir string, links bool) map[string]seen {
 	all := map[string]seen{}
+	var top unix.Stat_t
+	unix.Lstat(dir, &top)
 	filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		rel, _ := filepath.Rel(dir, path)
 		var st unix.Stat_t
@@ -198,9 +221,15 @@ func look(dir string) map[string]seen {
 			all[rel] = seen{text: err.Error()}
 			return nil
 		}
-		text := fmt.Sprintf("mode %o owner %d:%d links %d rdev %x", st.Mode, st.Uid, st.Gid, st.Nlink, st.Rdev)
+		text := fmt.Sprintf("mode %o owner %d:%d rdev %x", st.Mode, st.Uid, st.Gid, st.Rdev)
 		if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 			text += fmt.Sprintf(" size %d", st.Size)
+		}
+		if links || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+			text += fmt.Sprintf(" links %d", st.Nlink)
+		}
+		if st.Dev != top.Dev {
+			text += " on another device"
 		}
 		switch st.Mode & unix.S_IFMT {
 		case unix.S_IFREG:
@@ -245,6 +274,9 @@ func report(before, after map[string]seen) string {
 		case a.text != b.text:
 			what = "now: " + a.text
 		}
+		if ok && a.ino != b.ino {
+			what += " another file"
+		}
 		if ok && same && a.mtime != was.mtime {
 			what += " mtime"
 		}
@@ -276,11 +308,20 @@ type pair struct {
 	worlds [2]*world
 	dirs   [2]string
 	n      int
+	links  bool // link counts of directories matter
+	dirty  bool // the last call of a supplied world changed something
+
+	supply *supply // of the second world's beginnings; nil if they are made there
 }
 
 func (p *pair) fresh() {
 	p.n++
 	for i, w := range p.worlds {
+		if i == 1 && p.supply != nil {
+			p.dirs[i] = p.supply.next()
+			continue
+		}
+		check(p.t, os.Chmod(w.root, 0o777)) // ".." may have been shut
 		if p.dirs[i] != "" {
 			remove(p.dirs[i])
 		}
@@ -292,17 +333,18 @@ func (p *pair) run(c caller, at attempt, a, b string) {
 	var results [2]string
 	changed := false
 	for i, dir := range p.dirs {
-		before := look(dir)
+		before := look(dir, p.links)
 		var err error
 		c.as(func() { err = at.do(under(dir, a), under(dir, b)) })
-		did := report(before, look(dir))
+		did := report(before, look(dir, p.links))
 		changed = changed || did != ""
 		results[i] = fmt.Sprintf("%v\n\t%s", err, did)
 	}
 	if results[0] != results[1] {
 		p.t.Errorf("%s %s %s %s:\n plain: %s\n mount: %s", c.name, at.name, short(a), short(b), results[0], results[1])
 	}
-	if changed {
+	p.dirty = changed
+	if changed && p.supply == nil {
 		p.fresh()
 	}
 }
@@ -338,7 +380,7 @@ func short(path string) string {
 func newPair(t *testing.T, dir string, full bool) *pair {
 	t.Helper()
 	plain := public(t, harness.TempDir(t))
-	p := &pair{t: t}
+	p := &pair{t: t, links: true}
 	for i, root := range []string{plain, dir} {
 		check(t, os.Chmod(root, 0o755))
 		own, err := os.MkdirTemp(root, "matrix-")
