@@ -69,6 +69,7 @@ var families = []struct {
 	{"special", specialCases},
 	{"acl", aclCases},
 	{"io", ioCases},
+	{"async", asyncCases},
 	{"scale", scaleCases},
 }
 

@@ -234,7 +234,7 @@ func TestUnionScripts(t *testing.T) {
 }
 
 // scriptShare is how many scripts there are to one that is always run.
-const scriptShare = 60
+const scriptShare = 150
 
 type scriptRun struct {
 	script

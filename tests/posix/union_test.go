@@ -174,7 +174,7 @@ func unionMatrix(t *testing.T, lowers int, full bool) {
 	calls := make([][]func(), len(preparations))
 	part, of := matrixPart(t)
 	if of == matrixShare {
-		of *= 4 // each call may need a world of its own to begin with
+		of *= 10 // each call may need a world of its own to begin with
 	}
 	try := func(c caller, at attempt, a, b string) {
 		h := fnv.New32a()
