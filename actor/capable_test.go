@@ -32,3 +32,24 @@ func TestEffective(t *testing.T) {
 		}
 	}
 }
+
+func TestInGroup(t *testing.T) {
+	r := New()
+	defer r.Close()
+	tid := uint32(unix.Gettid())
+	groups, err := os.Getgroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range append(groups, os.Getegid()) {
+		if !r.InGroup(tid, uint32(g)) {
+			t.Errorf("not in its own group %d", g)
+		}
+	}
+	if r.InGroup(tid, 987654321) {
+		t.Error("in a group that it has not")
+	}
+	if r.InGroup(0, uint32(os.Getegid())) || r.InGroup(1<<30, uint32(os.Getegid())) {
+		t.Error("a thread that does not exist is in a group")
+	}
+}

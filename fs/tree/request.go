@@ -127,4 +127,6 @@ type Attributor interface {
 	// for what the kernel leaves to the file system and does not tell it. A
 	// thread that is gone has none.
 	Capable(tid uint32, capability int) bool
+	// InGroup reports whether a thread is in a group now.
+	InGroup(tid, gid uint32) bool
 }

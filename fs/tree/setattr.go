@@ -111,7 +111,7 @@ func (x *tx) setAttr(up *journal.Node, a *SetAttr) {
 		at.GID = a.GID
 	}
 	if x.r.KillPriv {
-		killPriv(up)
+		x.killPriv(up)
 	}
 	x.setTimes(at, a)
 	at.Ctime = x.now
@@ -136,19 +136,30 @@ func (x *tx) setTimes(at *journal.Attr, a *SetAttr) {
 }
 
 // killPriv clears what must not survive a change of content or owner
-// (file_remove_privs in the kernel): set-user-id, set-group-id of an executable
-// group, and file capabilities. A directory has none of these.
-func killPriv(up *journal.Node) {
+// (file_remove_privs in the kernel): set-user-id, set-group-id unless the group
+// may not execute the file and the caller could set the bit (setattr_should_drop_sgid), and file
+// capabilities. A directory has none of these.
+func (x *tx) killPriv(up *journal.Node) {
 	if typ := up.Attr.Mode & unix.S_IFMT; typ == unix.S_IFDIR || typ == unix.S_IFLNK {
 		return
 	}
-	up.Attr.Mode &^= unix.S_ISUID
-	if up.Attr.Mode&unix.S_IXGRP != 0 {
-		up.Attr.Mode &^= unix.S_ISGID
-	}
+	up.Attr.Mode &^= unix.S_ISUID | x.droppedSGID(&up.Attr)
 	if _, ok := up.Xattrs[xattrCaps]; ok {
 		delete(setXattrs(up), xattrCaps)
 	}
+}
+
+// droppedSGID returns the set-group-id bit if a change clears it.
+func (x *tx) droppedSGID(a *journal.Attr) uint32 {
+	switch {
+	case a.Mode&unix.S_ISGID == 0:
+		return 0
+	case a.Mode&unix.S_IXGRP != 0:
+		return unix.S_ISGID
+	case x.t.actors.InGroup(x.r.TID, a.GID) || x.t.actors.Capable(x.r.TID, unix.CAP_FSETID):
+		return 0
+	}
+	return unix.S_ISGID
 }
 
 // killPrivUnlessCapable clears set-id bits as killPriv does unless the caller
@@ -158,5 +169,5 @@ func (x *tx) killPrivUnlessCapable(up *journal.Node) {
 	if !caps && (up.Attr.Mode&setID == 0 || x.t.actors.Capable(x.r.TID, unix.CAP_FSETID)) {
 		return
 	}
-	killPriv(up)
+	x.killPriv(up)
 }

@@ -141,3 +141,6 @@ func (requestOnly) Actor(tid, uid uint32) journal.Actor {
 }
 
 func (requestOnly) Capable(uint32, int) bool { return false }
+
+// InGroup implements Actors.
+func (requestOnly) InGroup(uint32, uint32) bool { return false }

@@ -69,7 +69,7 @@ func (x *tx) write(n *node, ext journal.Extent, c *content) error {
 	up.Attr.Size = max(up.Attr.Size, ext.End())
 	up.Attr.Mtime, up.Attr.Ctime = x.now, x.now
 	if x.r.KillPriv {
-		killPriv(up)
+		x.killPriv(up)
 	}
 	x.attribute(n)
 	return nil

@@ -32,8 +32,8 @@ func (t *Tree) Getxattr(r *Request, id journal.NodeID, name string) ([]byte, err
 	if err := t.decideNode(policy.OpRead, n, 0); err != nil {
 		return nil, err
 	}
-	if !knownSpace(name) {
-		return nil, ErrNotSupported
+	if err := checkSpace(name); err != nil {
+		return nil, err
 	}
 	t.mu.RLock()
 	f := n.found()
@@ -57,6 +57,18 @@ func (t *Tree) Getxattr(r *Request, id journal.NodeID, name string) ([]byte, err
 func knownSpace(name string) bool {
 	space, _, _ := strings.Cut(name, ".")
 	return slices.Contains([]string{"user", "system", "security", "trusted"}, space)
+}
+
+// checkSpace refuses names that no attribute can have.
+func checkSpace(name string) error {
+	space, rest, _ := strings.Cut(name, ".")
+	switch {
+	case !knownSpace(name), space == "system" && !isACL(name):
+		return ErrNotSupported
+	case rest == "":
+		return ErrInvalid
+	}
+	return nil
 }
 
 // Listxattr returns the names of the extended attributes, sorted. Those of

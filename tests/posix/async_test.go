@@ -37,17 +37,17 @@ var asyncCases = map[string]func(t *testing.T, dir string){
 // iocb is struct iocb of linux/aio_abi.h.
 type iocb struct {
 	data   uint64
-	key    uint32
-	rwf    int32
+	_      uint32 // key
+	_      int32  // RWF_ flags
 	opcode uint16
-	prio   int16
+	_      int16 // priority
 	fd     uint32
 	buf    uint64
 	n      uint64
 	off    int64
 	_      uint64
-	flags  uint32
-	resfd  uint32
+	_      uint32 // flags
+	_      uint32 // eventfd
 }
 
 type ioEvent struct {

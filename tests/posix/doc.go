@@ -3,7 +3,7 @@
 // run on a plain directory as well, which proves the test.
 //
 // TestMatrix makes each call with each kind of path in two directories and
-// compares what comes of it; TestCopyUp changes files of a lower. TestUnionMatrix
+// compares what comes of it, as TestTranscripts does with longer sequences; TestCopyUp changes files of a lower. TestUnionMatrix
 // makes the matrix's calls on files that are a lower's, or were, and
 // TestUnionScripts plays sequences of calls on them, both in mounts of mount(8)'s
 // form, with one lower directory and several. The differences
