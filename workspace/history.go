@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/winkfs/winkfs/fs/tree"
@@ -53,7 +52,10 @@ func (w *Workspace) records(from, to journal.Seq) ([]*journal.Record, error) {
 
 // change is a change of history that was worked out at some record.
 type change struct {
-	head          journal.Seq
+	head journal.Seq
+	// nextNode is, if not 0, the number that the next new node must still get:
+	// numbers given out since, which no record need have named, are not free.
+	nextNode      journal.NodeID
 	rec           *journal.Record
 	needs         []journal.NodeID
 	before, after *tree.View
@@ -62,19 +64,30 @@ type change struct {
 	// workspace has come to meanwhile, or fails with errMoved. It is called
 	// under the tree's lock and must be quick.
 	again func(*journal.State) error
+	show  *replay // what commit prepared for tell
 }
 
-// make carries a change of history out, makes it durable and shows it to those
-// who watch the mount; a dry run only says what it would do. It fails with
-// errMoved when the workspace went on since.
+// make carries a change of history out, if the rules allow it, makes it durable
+// and shows it to those who watch the mount; a dry run only says what it would
+// do. It fails with errMoved when the workspace went on since.
 func (w *Workspace) make(c *change, res *HistoryResult) error {
+	err := w.commit(c, res)
+	w.tell(c, res)
+	return err
+}
+
+// commit is make without showing the change, which tell must follow with.
+func (w *Workspace) commit(c *change, res *HistoryResult) error {
+	if err := w.permit(c, res.DryRun); err != nil {
+		return err
+	}
 	res.fill(c.changed)
 	if res.DryRun {
 		return nil
 	}
-	show := w.prepareReplay(c.changed, c.before, c.after)
-	seq, err := w.tree.CommitReplayed(c.needs, show.names(), func(s *journal.State) (*journal.Record, error) {
-		if s.Seq != c.head {
+	c.show = w.prepareReplay(c.changed, c.before, c.after)
+	seq, err := w.tree.CommitReplayed(c.needs, c.show.names(), func(s *journal.State) (*journal.Record, error) {
+		if s.Seq != c.head || c.nextNode != 0 && s.NextNode != c.nextNode {
 			if err := c.again(s); err != nil {
 				return nil, err
 			}
@@ -82,28 +95,38 @@ func (w *Workspace) make(c *change, res *HistoryResult) error {
 		c.rec.Changes = bury(c.rec.Changes)
 		return c.rec, nil
 	})
-	if err == nil {
-		res.Seq = uint64(seq)
-		err = w.store.Sync()
-		w.flush()
+	if err != nil {
+		return err
 	}
-	show.run(w, res.Seq != 0)
-	w.touchRuntime()
-	return err
+	res.Seq = uint64(seq)
+	return w.store.Sync()
 }
 
-// finish fills in what a change that was made did, and makes it durable.
-func (w *Workspace) finish(res *HistoryResult, before, after *tree.View) error {
-	changed, err := tree.Changes(before, after)
-	if err != nil {
-		return fmt.Errorf("compare: %w", err)
+// tell shows a change to the kernel and to those who watch the mount. It waits
+// for the kernel if the change was made.
+func (w *Workspace) tell(c *change, res *HistoryResult) {
+	if res.Seq != 0 {
+		w.flush()
 	}
-	if res.fill(changed); res.DryRun {
-		return nil
+	c.show.run(w, res.Seq != 0)
+	if !res.DryRun {
+		w.touchRuntime()
 	}
-	w.flush()
-	w.touchRuntime()
-	return w.store.Sync()
+}
+
+// permit asks the rules about a change, which they may forbid where the
+// workspace is narrower than what made the files: a clone under a policy of its
+// own.
+func (w *Workspace) permit(c *change, dryRun bool) error {
+	err := w.tree.Permit(c.changed)
+	var ref *tree.Refusal
+	if !errors.As(err, &ref) {
+		return err
+	}
+	if !dryRun {
+		w.tree.Refused(c.rec.Actor, 0, c.rec.Op.String(), ref)
+	}
+	return Wrap(CodeRefused, err, "change %s", ref.Path).At(ref.Path).Hinted("nothing was changed; leave the path out, or do it in a workspace whose rules allow it")
 }
 
 // fill says what changed. Merged is known already.

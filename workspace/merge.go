@@ -30,7 +30,7 @@ func (w *Workspace) Merge(_ context.Context, req *MergeRequest) (*MergeResult, e
 	}
 	defer f.close()
 	d := &dataMover{from: f.store, to: w.store, shared: f.note.FirstFile, moved: map[storedRange]journal.Loc{}}
-	var m *madeMerge
+	var m *merged
 	try := func() (err error) {
 		m, err = w.merge(f, d, req.DryRun)
 		return err
@@ -45,35 +45,29 @@ func (w *Workspace) Merge(_ context.Context, req *MergeRequest) (*MergeResult, e
 			break
 		}
 	}
+	if m != nil {
+		w.tell(m.change, m.history) // not while the tree is held still
+	}
 	if err != nil {
 		return nil, err
 	}
-	return m.result(w, f)
-}
-
-// madeMerge is a merge that was made, or that would be.
-type madeMerge struct {
-	plan          *tree.MergePlan
-	before, after *tree.View
-	seq           uint64
-	dryRun        bool
-}
-
-// result makes the merge durable and known, and tells what it did.
-func (m *madeMerge) result(w *Workspace, f *forkStore) (*MergeResult, error) {
-	h := &HistoryResult{DryRun: m.seq == 0}
-	if err := w.finish(h, m.before, m.after); err != nil {
-		return nil, err
-	}
 	return &MergeResult{
-		Schema: "winkfs.merge/v1", Workspace: f.cfg.ID, Name: f.cfg.Name, From: uint64(f.head), DryRun: m.dryRun,
-		Seq: m.seq, Merged: append([]string{}, m.plan.Merged...), Changes: h.Changes,
+		Schema: "winkfs.merge/v1", Workspace: f.cfg.ID, Name: f.cfg.Name, From: uint64(f.head), DryRun: req.DryRun,
+		Seq: m.history.Seq, Merged: append([]string{}, m.texts...), Changes: m.history.Changes,
 	}, nil
 }
 
+// merged is a merge that was made and not shown yet, or that would be made.
+type merged struct {
+	change  *change
+	history *HistoryResult
+	texts   []string
+}
+
 // merge works the merge out against the workspace as it is, and makes it. It
-// fails with errMoved when the workspace went on meanwhile.
-func (w *Workspace) merge(f *forkStore, d *dataMover, dryRun bool) (*madeMerge, error) {
+// fails with errMoved when the workspace went on meanwhile. What it returns was
+// made, also beside an error.
+func (w *Workspace) merge(f *forkStore, d *dataMover, dryRun bool) (*merged, error) {
 	var now *journal.State
 	if err := w.read(func(s *journal.State) { now = s.Clone() }); err != nil {
 		return nil, err
@@ -89,9 +83,27 @@ func (w *Workspace) merge(f *forkStore, d *dataMover, dryRun bool) (*madeMerge, 
 	if len(plan.Conflicts) > 0 {
 		return nil, w.mergeConflicts(f, plan)
 	}
-	made := &madeMerge{plan: plan, before: w.viewOf(now.Clone()), dryRun: dryRun}
-	changes := plan.Changes
-	if len(plan.Changes)+len(plan.Contents) > 0 && !dryRun {
+	h := &HistoryResult{DryRun: dryRun || len(plan.Changes)+len(plan.Contents) == 0}
+	c, err := w.mergeChange(f, d, now, note, plan, h.DryRun)
+	if err != nil {
+		return nil, err
+	}
+	if err = w.commit(c, h); err != nil && h.Seq == 0 {
+		w.tell(c, h)
+		return nil, err
+	}
+	return &merged{c, h, plan.Merged}, err
+}
+
+// mergeChange returns the change that a merge makes. For a dry run the bytes
+// stay where they are.
+func (w *Workspace) mergeChange(f *forkStore, d *dataMover, now *journal.State, note *mergeNote, plan *tree.MergePlan, dryRun bool) (*change, error) {
+	c := &change{head: now.Seq, nextNode: now.NextNode, before: w.viewOf(now.Clone())}
+	c.again = func(*journal.State) error { return errMoved }
+	var changes []journal.Change
+	if dryRun {
+		changes = planned(plan.Changes, plan.Contents)
+	} else {
 		rec, err := mergeRecord(w.person(), note, plan, now)
 		if err != nil {
 			return nil, err
@@ -99,18 +111,17 @@ func (w *Workspace) merge(f *forkStore, d *dataMover, dryRun bool) (*madeMerge, 
 		if rec.Changes, rec.Data, err = d.contents(rec.Changes, plan.Contents); err != nil {
 			return nil, err
 		}
-		if made.seq, err = w.commitMerge(now, rec); err != nil {
-			return nil, err
-		}
-		changes = rec.Changes
-	} else {
-		changes = planned(changes, plan.Contents)
+		c.rec, c.needs, changes = rec, tree.NodesOf([]*journal.Record{rec}), rec.Changes
 	}
 	for i := range changes {
 		now.ApplyChange(&changes[i])
 	}
-	made.after = tree.NewView(now, w.low, w.sources, &bothStores{w.store, f.store})
-	return made, nil
+	c.after = tree.NewView(now, w.low, w.sources, &bothStores{w.store, f.store})
+	var err error
+	if c.changed, err = tree.Changes(c.before, c.after); err != nil {
+		return nil, fmt.Errorf("compare: %w", err)
+	}
+	return c, nil
 }
 
 // mergeRecord returns the record of a merge, its contents aside.
@@ -137,18 +148,6 @@ func afterOf(changes []journal.Change, id journal.NodeID) *journal.Node {
 		}
 	}
 	return nil
-}
-
-// commitMerge makes the record that was worked out against a state. Numbers of
-// nodes given out since, which no record need have named, are no longer free.
-func (w *Workspace) commitMerge(now *journal.State, rec *journal.Record) (uint64, error) {
-	seq, err := w.tree.Commit(tree.NodesOf([]*journal.Record{rec}), func(s *journal.State) (*journal.Record, error) {
-		if s.Seq != now.Seq || s.NextNode != now.NextNode {
-			return nil, errMoved
-		}
-		return rec, nil
-	})
-	return uint64(seq), err
 }
 
 // mergeOf returns the three views of a merge, in the workspace's own numbers.

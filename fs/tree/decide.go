@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/winkfs/winkfs/journal"
 	"github.com/winkfs/winkfs/policy"
 )
@@ -89,6 +91,53 @@ func (t *Tree) decideName(op policy.Op, p *node, name string, id journal.NodeID,
 		return ErrReadOnly
 	}
 	return t.decide(policy.Request{Op: op, Node: uint64(id), Parent: uint64(p.id), Name: name, Mode: mode}, p, name)
+}
+
+// Permit asks the Decider about changes that the workspace itself is to make,
+// and returns the first refusal. The Decider is told no parents' numbers.
+func (t *Tree) Permit(changed []Changed) error {
+	for _, c := range changed {
+		for _, q := range requestsOf(c) {
+			if d := t.decider.Decide(q); d.Verdict != policy.Allow {
+				return &Refusal{Decision: d, Path: q.Path()}
+			}
+		}
+	}
+	return nil
+}
+
+// requestsOf returns the accesses by which a process would make the change.
+func requestsOf(c Changed) []*policy.Request {
+	switch {
+	case c.Old == nil:
+		return []*policy.Request{request(policy.OpCreate, c.New)}
+	case c.New == nil:
+		return []*policy.Request{request(policy.OpUnlink, c.Old)}
+	case c.Old.ID() != c.New.ID():
+		return []*policy.Request{request(policy.OpUnlink, c.Old), request(policy.OpCreate, c.New)}
+	}
+	var qs []*policy.Request
+	if c.Old.Path != c.New.Path {
+		qs = append(qs, request(policy.OpRename, c.Old), request(policy.OpRename, c.New))
+	}
+	a, b := &c.Old.Stat.Attr, &c.New.Stat.Attr
+	attrs := a.Mode != b.Mode || a.UID != b.UID || a.GID != b.GID
+	switch {
+	case attrs:
+		qs = append(qs, request(policy.OpSetattr, c.New))
+	case b.Mode&unix.S_IFMT != unix.S_IFREG:
+		qs = append(qs, request(policy.OpXattr, c.New))
+	}
+	if b.Mode&unix.S_IFMT == unix.S_IFREG {
+		qs = append(qs, request(policy.OpWrite, c.New)) // what else differs is not looked at
+	}
+	return qs
+}
+
+func request(op policy.Op, it *Item) *policy.Request {
+	_, name := splitPath(it.Path)
+	at := &it.Stat.Attr
+	return &policy.Request{Op: op, Node: uint64(it.ID()), Name: name, Mode: at.Mode, Size: at.Size, Path: func() string { return it.Path }}
 }
 
 // errRetry says that what an operation had read without the lock is out of

@@ -45,15 +45,19 @@ func (d *refusals) fresh(k refusal, now time.Time) bool {
 // that tells the caller what would be allowed. It is for the one place that
 // turns errors into what the caller sees.
 func (t *Tree) Denied(r *Request, op string, ref *Refusal) {
-	if t.readOnly {
-		return
+	if !t.readOnly {
+		t.Refused(t.actors.Actor(r.TID, r.UID), r.Unique, op, ref)
 	}
-	actor := t.actors.Actor(r.TID, r.UID)
+}
+
+// Refused is Denied for one who is known. unique is the kernel's number of the
+// request, 0 if it was none of the kernel's.
+func (t *Tree) Refused(actor journal.Actor, unique uint64, op string, ref *Refusal) {
 	if !t.denied.fresh(refusal{actor.Exec, op, ref.Path, ref.Rule}, time.Now()) {
 		return
 	}
 	rec := &journal.Record{
-		Op: journal.OpDenied, Actor: actor, Unique: r.Unique, Path: ref.Path,
+		Op: journal.OpDenied, Actor: actor, Unique: unique, Path: ref.Path,
 		Note: &journal.Note{Rule: ref.Rule, Message: ref.Message, Refused: op},
 	}
 	if err := t.note(rec); err != nil {

@@ -92,46 +92,75 @@ func (w *watcher) expect(what string, want, never []string) {
 	}
 }
 
-// TestWatchersSeeUndo has a program watch the mount while a command's changes
-// are undone, redone, rolled back and discarded.
-func TestWatchersSeeUndo(t *testing.T) {
-	harness.Require(t, "binary", "fuse", "userns")
+// watched makes a workspace, and the script that changes something of each kind
+// in it.
+func watched(t *testing.T) (w *harness.Workspace, change string) {
+	t.Helper()
 	e := harness.New(t)
 	source := filepath.Join(e.Dir, "source")
 	harness.Output(t, "sh", "-ec", fmt.Sprintf(`mkdir -p %[1]s/d/sub %[1]s/moved; cd %[1]s
 		echo one > a.txt; echo b > b.txt; echo x > d/x; echo y > d/sub/y; echo z > moved/z; ln -s a.txt link; echo keep > d/keep`, source))
-	before := harness.MustDump(t, source)
-	w := e.NewWorkspace("watch", source)
-	const change = `echo two > a.txt; rm b.txt; rm -r d/sub; mv moved gone; echo new > new.txt; mkdir made; chmod 600 d/x; rm link`
-	mustExec(t, w, change)
-	after := harness.MustDump(t, w.Mount)
+	return e.NewWorkspace("watch", source),
+		`echo two > a.txt; rm b.txt; rm -r d/sub; mv moved gone; echo new > new.txt; mkdir made; chmod 600 d/x; rm link`
+}
 
-	undone := []string{
+// What those who watch the mount are told of that change, and of what takes it
+// back.
+var (
+	changeSeen = []string{
+		"modify a.txt", "delete b.txt", "delete d/sub", "moved_from moved", "moved_to gone", "create new.txt", "create made", "delete link",
+	}
+	returnSeen = []string{
 		"modify a.txt", "close_write a.txt", "create b.txt", "create d/sub", "moved_from gone", "moved_to moved", "delete new.txt",
 		"delete made", "create link",
 	}
-	redone := []string{
-		"modify a.txt", "delete b.txt", "delete d/sub", "moved_from moved", "moved_to gone", "create new.txt", "create made", "delete link",
-	}
-	never := []string{"delete_self a.txt", "ignored a.txt", "delete a.txt", "overflow", "delete d/keep"}
+	neverSeen = []string{"delete_self a.txt", "ignored a.txt", "delete a.txt", "overflow", "delete d/keep"}
+)
+
+// TestWatchersSeeUndo has a program watch the mount while a command's changes
+// are undone, redone, rolled back and discarded.
+func TestWatchersSeeUndo(t *testing.T) {
+	harness.Require(t, "binary", "fuse", "userns")
+	w, change := watched(t)
+	before := harness.MustDump(t, w.Source)
+	mustExec(t, w, change)
+	after := harness.MustDump(t, w.Mount)
 	for _, step := range []struct {
 		args []string
 		tree harness.Tree
 		want []string
 	}{
-		{[]string{"undo", "exec:1"}, before, undone},
-		{[]string{"redo"}, after, redone},
-		{[]string{"rollback", "exec:1", "--yes"}, before, undone},
-		{[]string{"redo"}, after, redone},
-		{[]string{"discard", "--yes"}, before, undone},
-		{[]string{"redo"}, after, redone},
+		{[]string{"undo", "exec:1"}, before, returnSeen},
+		{[]string{"redo"}, after, changeSeen},
+		{[]string{"rollback", "exec:1", "--yes"}, before, returnSeen},
+		{[]string{"redo"}, after, changeSeen},
+		{[]string{"discard", "--yes"}, before, returnSeen},
+		{[]string{"redo"}, after, changeSeen},
 	} {
 		what := strings.Join(step.args, " ")
 		in := watch(t, w.Mount, "", "a.txt", "d")
 		w.MustIn(step.args[0], step.args[1:]...)
-		in.expect(what, step.want, never)
+		in.expect(what, step.want, neverSeen)
 		harness.Same(t, "the mount after "+what, harness.MustDump(t, w.Mount), step.tree, recorded)
 	}
+	w.MustIn("verify")
+}
+
+// TestWatchersSeeMerge has a program watch the mount while a fork's changes come
+// into it.
+func TestWatchersSeeMerge(t *testing.T) {
+	harness.Require(t, "binary", "fuse", "userns")
+	w, change := watched(t)
+	w.MustIn("clone", "--with-changes", "fork")
+	f := w.Prepare("fork", w.Source)
+	f.Remount()
+	mustExec(t, f, change)
+	in := watch(t, w.Mount, "", "a.txt", "d")
+	w.Must("merge", "fork")
+	in.expect("merge", changeSeen, neverSeen)
+	harness.Same(t, "the mount after the merge", harness.MustDump(t, w.Mount), harness.MustDump(t, f.Mount), harness.OmitIno|harness.OmitDirMtime)
+	w.Must("merge", "--dry-run", "fork")
+	in.expect("a merge of nothing", nil, append(changeSeen, neverSeen...))
 	w.MustIn("verify")
 }
 
