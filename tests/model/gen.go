@@ -23,6 +23,8 @@ type Gen struct {
 	// Restart says that the daemon may be restarted in between.
 	Restart bool
 	queue   []Op // to come before anything else
+	// Small keeps files below 64 KiB, so that trees can be compared often.
+	Small bool
 	// Atomic restricts to operations that are one request to the daemon each,
 	// so that a crash leaves all or nothing of them.
 	Atomic bool
@@ -197,13 +199,25 @@ func (g *Gen) bytes(o *Op) {
 	switch o.Kind {
 	case Truncate, Ftruncate:
 		o.Len = pick(g, 0, 0, o.Len, g.r.Int64N(3<<20))
+		if g.Small {
+			o.Len %= 64 << 10
+		}
 	case Fallocate:
 		o.Len++
 		o.Flags = pick(g, 0, unix.FALLOC_FL_KEEP_SIZE, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE,
 			unix.FALLOC_FL_ZERO_RANGE, unix.FALLOC_FL_ZERO_RANGE|unix.FALLOC_FL_KEEP_SIZE)
+		if g.Small {
+			o.Off, o.Len = o.Off%(32<<10), min(o.Len, 32<<10)
+		}
 	case CopyRange:
 		o.Mode = uint32(g.r.IntN(100_000))
+		if g.Small {
+			o.Off, o.Len, o.Mode = o.Off%(32<<10), min(o.Len, 32<<10), o.Mode%(32<<10)
+		}
 	case Write:
+		if g.Small {
+			o.Off, o.Len = o.Off%(32<<10), min(o.Len, 32<<10)
+		}
 		if g.Atomic { // within one page
 			o.Len = 1 + g.r.Int64N(page)
 			o.Off = o.Off/page*page + min(o.Off%page, page-o.Len)
