@@ -58,6 +58,9 @@ func newMountCommand(e *env) *cli.Command {
 }
 
 func runMount(ctx context.Context, e *env, o mountOptions, args []string) error {
+	if o.remounts() {
+		return runRemount(o, args)
+	}
 	if err := o.words(e); err != nil {
 		return err
 	}

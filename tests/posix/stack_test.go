@@ -193,3 +193,43 @@ func TestStackOnItsOwnFileSystems(t *testing.T) {
 		harness.Output(t, "umount", up)
 	}
 }
+
+// TestRemount changes a mount by mount(8)'s words, by the helper that it would
+// call.
+func TestRemount(t *testing.T) {
+	harness.Require(t, "binary", "fuse")
+	harness.RequireRoot(t)
+	s := newStack(t, 1, false)
+	put(t, s.lowers[0]+"/f", "text")
+	s.mount()
+	remount := func(options string) harness.Result {
+		return s.env.Run("winkfs:x", s.mnt, "-o", options+",nosuid,nodev,relatime,remount,user_id=0,group_id=0,default_permissions,allow_other,max_read=1048576")
+	}
+	f, err := os.OpenFile(s.mnt+"/f", os.O_RDWR, 0)
+	check(t, err)
+	if res := remount("ro"); res.Code == 0 {
+		t.Error("read-only, although a file is open to write")
+	}
+	f.Close()
+	equal(t, "ro: "+remount("ro").Stderr, remount("ro").Code, 0)
+	fails(t, "create", bare(os.WriteFile(s.mnt+"/g", nil, 0o644)), unix.EROFS)
+	fails(t, "chmod", unix.Chmod(s.mnt+"/f", 0o600), unix.EROFS)
+	holds(t, s.mnt+"/f", "text")
+	equal(t, "rw", remount("rw,noexec,suid,dev").Code, 0)
+	check(t, os.WriteFile(s.mnt+"/g", []byte("#!/bin/sh\n"), 0o755))
+	fails(t, "execute", unix.Access(s.mnt+"/g", unix.X_OK), unix.EACCES)
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	check(t, err)
+	for line := range strings.Lines(string(table)) {
+		if strings.Contains(line, " "+s.mnt+" ") && !strings.Contains(line, " rw,nosuid,nodev,noexec,relatime ") {
+			t.Errorf("flags of the mount: %s", line)
+		}
+	}
+	if res := remount("ro,nonsense"); res.Code != 2 {
+		t.Errorf("unknown word: %+v", res)
+	}
+	s.umount()
+	if res := remount("ro"); res.Code != 6 {
+		t.Errorf("not mounted: %+v", res)
+	}
+}
