@@ -17,20 +17,22 @@ import (
 // does not follow symbolic links nor leave the file system, and passes over what
 // it can't read. It returns how many entries it saw.
 //
+// Where the process may, it walks a copy of the mount, so that umount(8) does not
+// find the mount busy, and ends when the directory is unmounted.
+//
 // It must not run in the process that serves the mount, which it waits for.
 func Walk(root string, max int) (int, error) {
-	fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
-	if err != nil {
+	w := walk{path: root, left: max, buf: make([]byte, 64<<10)}
+	if err := w.open(); err != nil {
 		return 0, fmt.Errorf("walk %s: %w", root, err)
 	}
-	defer unix.Close(fd)
-	w := walk{root: fd, left: max, buf: make([]byte, 64<<10)}
+	defer w.close()
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	if err := unix.Fstat(w.root, &st); err != nil {
 		return 0, fmt.Errorf("walk %s: %w", root, err)
 	}
 	w.dev = st.Dev
-	for stack := []string{"."}; len(stack) > 0 && w.left > 0; {
+	for stack := []string{"."}; len(stack) > 0 && w.left > 0 && !w.unmounted(); {
 		top := len(stack) - 1
 		dirs := w.dir(stack[top])
 		slices.SortFunc(dirs, func(a, b string) int { return strings.Compare(b, a) })
@@ -40,10 +42,50 @@ func Walk(root string, max int) (int, error) {
 }
 
 type walk struct {
-	root int
-	dev  uint64
-	left int // entries that may still be looked at
-	buf  []byte
+	path  string
+	root  int
+	table int // the mount table, -1 unless root is in a copy of the mount
+	dev   uint64
+	left  int // entries that may still be looked at
+	buf   []byte
+}
+
+func (w *walk) close() {
+	unix.Close(w.root)
+	if w.table >= 0 {
+		unix.Close(w.table)
+	}
+}
+
+// open opens the directory in a copy of its mount (open_tree(2)), or, if the
+// process may not make one, in the mount.
+func (w *walk) open() (err error) {
+	w.table, err = unix.Open("/proc/self/mountinfo", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	const flags = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_SYMLINK_NOFOLLOW
+	if w.root, err = unix.OpenTree(unix.AT_FDCWD, w.path, flags); err == nil {
+		return nil
+	}
+	unix.Close(w.table)
+	w.table = -1
+	w.root, err = unix.Open(w.path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	return err
+}
+
+// unmounted reports whether the directory is not what it was when the walk
+// began. It looks only when the mount table has changed (proc_pid_mounts(5)).
+func (w *walk) unmounted() bool {
+	if w.table < 0 {
+		return false
+	}
+	p := []unix.PollFd{{Fd: int32(w.table), Events: unix.POLLPRI}}
+	if n, err := unix.Poll(p, 0); err != nil || n == 0 {
+		return false
+	}
+	var st unix.Stat_t
+	return unix.Stat(w.path, &st) != nil || st.Dev != w.dev
 }
 
 // dir looks at one directory and returns the directories in it.

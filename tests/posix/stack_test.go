@@ -233,3 +233,27 @@ func TestRemount(t *testing.T) {
 		t.Errorf("not mounted: %+v", res)
 	}
 }
+
+// TestUmountDuringWalk unmounts by umount(8) while the kernel's caches are still
+// being filled.
+func TestUmountDuringWalk(t *testing.T) {
+	harness.Require(t, "binary", "fuse")
+	harness.RequireRoot(t)
+	e := harness.New(t)
+	lower := e.Dir + "/lower"
+	for i := range 1500 {
+		d := fmt.Sprintf("%s/%d/%d", lower, i%30, i)
+		check(t, os.MkdirAll(d, 0o755))
+		put(t, d+"/f", "")
+	}
+	w := e.NewWorkspace("w", lower)
+	pid := w.Status().PID
+	for range 3 {
+		if err := unix.Unmount(w.Mount, 0); err != nil {
+			t.Fatalf("right after mounting: %v", err)
+		}
+		w.AwaitGone(pid)
+		w.Remount()
+		pid = w.Status().PID
+	}
+}
