@@ -3,6 +3,7 @@ package apply
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -286,6 +287,54 @@ func TestMetadata(t *testing.T) {
 		t.Error("a security attribute was applied")
 	}
 	must(t, os.Chmod(b.path("ro"), 0o755))
+}
+
+// TestAccessLists applies POSIX access control lists.
+func TestAccessLists(t *testing.T) {
+	b := newBench(t)
+	b.write("meta=1", "put=1", "gone=1", "kept=1", "d/x=1")
+	list := string(accessList(6, 4))
+	host := accessList(4, 4)
+	for _, p := range []string{"gone", "kept"} {
+		if err := unix.Setxattr(b.path(p), aclName, host, 0); err != nil {
+			t.Skipf("no access lists here: %v", err)
+		}
+	}
+	with := func(w Want, names ...string) Want {
+		w.Xattrs = map[string]string{}
+		for _, n := range names {
+			w.Xattrs[n] = list
+		}
+		return w
+	}
+	same := Want{Mode: unix.S_IFREG | 0o644, Size: 1}
+	_, err := b.run(b.item("meta", with(same, aclName)), b.item("put", with(file("2"), aclName)), b.item("gone", same), b.item("kept", file("2")),
+		b.item("new", with(file("3"), aclName)), b.item("d", with(dir(), aclName, defaultACLName)), b.item("sub", with(dir(), defaultACLName)))
+	must(t, err)
+	for p, want := range map[string]string{"meta": list, "put": list, "gone": "", "kept": string(host), "new": list, "d": list, "sub": ""} {
+		buf := make([]byte, 200)
+		n, err := unix.Getxattr(b.path(p), aclName, buf)
+		if got := string(buf[:max(n, 0)]); got != want {
+			t.Errorf("%s: access list %x, %v, want %x", p, got, err, want)
+		}
+	}
+	for _, p := range []string{"d", "sub"} {
+		if n, err := unix.Getxattr(b.path(p), defaultACLName, make([]byte, 200)); err != nil || n != len(list) {
+			t.Errorf("%s: default list %d, %v", p, n, err)
+		}
+	}
+}
+
+// accessList is an access list (linux/posix_acl_xattr.h) that gives user 1234 some
+// permissions, with a mask, and else agrees with mode 0644.
+func accessList(named, mask byte) []byte {
+	b := []byte{2, 0, 0, 0}
+	for _, e := range [][3]uint32{{1, 6, ^uint32(0)}, {2, uint32(named), 1234}, {4, 4, ^uint32(0)}, {0x10, uint32(mask), ^uint32(0)}, {0x20, 4, ^uint32(0)}} {
+		b = binary.LittleEndian.AppendUint16(b, uint16(e[0]))
+		b = binary.LittleEndian.AppendUint16(b, uint16(e[1]))
+		b = binary.LittleEndian.AppendUint32(b, e[2])
+	}
+	return b
 }
 
 func TestOwner(t *testing.T) {

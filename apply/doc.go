@@ -32,6 +32,9 @@
 //     and everything else is an *at call on (parent, name).
 //   - A file's contents are never changed in place, so a hard link elsewhere keeps
 //     the old contents, and a reader sees the old file or the new one.
+//   - Of attributes, user.* and access control lists are carried, nothing else. A
+//     list that the host can't have is left out with a note; a new file that
+//     replaces another keeps the other's list, as its owner, unless it has one.
 //   - FIFOs, sockets and devices are never opened, written or made.
 //   - No byte is destroyed before its pre-image is in the state directory: until
 //     "committed" the old files lie whole beside the new ones, under temporary names.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +20,7 @@ func (r *runner) dress(o *op, at place, fd int) error {
 	if err := r.setXattrs(o, fd, nil); err != nil {
 		return err
 	}
-	if o.Old != nil && o.Old.ACL != nil && o.Old.kind() == o.Mode&unix.S_IFMT {
+	if o.Old != nil && o.Old.ACL != nil && o.Old.kind() == o.Mode&unix.S_IFMT && o.keepsACL() {
 		if err := unix.Setxattr(procPath(fd), aclName, o.Old.ACL, 0); err != nil {
 			r.note(o, "its access control list could not be kept: "+err.Error())
 		}
@@ -68,13 +68,22 @@ func (r *runner) own(o *op, at place, fd int) error {
 	return nil
 }
 
-// setXattrs makes the user.* attributes those of the op; old are the ones that
-// are there.
+// keepsACL reports whether the access list of what is replaced stays.
+func (o *op) keepsACL() bool {
+	return !o.NoACL && !slices.ContainsFunc(o.Xattrs, func(x xattr) bool { return string(x.Name) == aclName })
+}
+
+// setXattrs makes the attributes that are carried those of the op; old are the ones that
+// are there. An access list that the host can't have is left out.
 func (r *runner) setXattrs(o *op, fd int, old []xattr) error {
 	want := make(map[string]bool)
 	for _, x := range o.Xattrs {
 		want[string(x.Name)] = true
 		err := unix.Setxattr(procPath(fd), string(x.Name), x.Value, 0)
+		if err != nil && isACL(string(x.Name)) {
+			r.note(o, "its access control list could not be set: "+err.Error())
+			continue
+		}
 		if errors.Is(err, unix.ENOTSUP) {
 			r.note(o, "the file system has no extended attributes")
 			return nil
@@ -84,7 +93,7 @@ func (r *runner) setXattrs(o *op, fd int, old []xattr) error {
 		}
 	}
 	for _, x := range old {
-		if name := string(x.Name); !want[name] && strings.HasPrefix(name, "user.") {
+		if name := string(x.Name); !want[name] && Carried(name) {
 			if err := unix.Removexattr(procPath(fd), name); err != nil && !errors.Is(err, unix.ENODATA) {
 				return fmt.Errorf("remove attribute %q: %w", name, err)
 			}

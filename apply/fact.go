@@ -24,7 +24,7 @@ type fact struct {
 	Mtime  int64   `json:"mtime"`
 	Ctime  int64   `json:"ctime"`
 	Target []byte  `json:"target,omitempty"`
-	Xattrs []xattr `json:"xattrs,omitempty"` // user.* of files and directories
+	Xattrs []xattr `json:"xattrs,omitempty"` // of files and directories, as far as they are carried
 	ACL    []byte  `json:"acl,omitempty"`    // system.posix_acl_access
 }
 
@@ -33,7 +33,19 @@ type xattr struct {
 	Value []byte `json:"value"`
 }
 
-const aclName = "system.posix_acl_access"
+// Names of POSIX access control lists (acl(5)).
+const (
+	aclName        = "system.posix_acl_access"
+	defaultACLName = "system.posix_acl_default"
+)
+
+// Carried reports whether apply carries an extended attribute: those of user.*
+// and access control lists.
+func Carried(name string) bool {
+	return strings.HasPrefix(name, "user.") || isACL(name)
+}
+
+func isACL(name string) bool { return name == aclName || name == defaultACLName }
 
 func (f *fact) kind() uint32 { return f.Mode & unix.S_IFMT }
 
@@ -72,7 +84,7 @@ func factOf(fd int) (*fact, error) {
 		}
 		f.Target = buf[:n]
 	case unix.S_IFREG, unix.S_IFDIR:
-		f.Xattrs = userXattrs(fd)
+		f.Xattrs = carriedXattrs(fd)
 		f.ACL, _ = getXattr(fd, aclName)
 	}
 	return f, nil
@@ -81,9 +93,9 @@ func factOf(fd int) (*fact, error) {
 // procPath names an O_PATH descriptor for the calls that take none.
 func procPath(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
-// userXattrs returns the user.* attributes, sorted. A file system without them
-// has none.
-func userXattrs(fd int) []xattr {
+// carriedXattrs returns the attributes that are carried, sorted. A file system
+// without them has none.
+func carriedXattrs(fd int) []xattr {
 	n, err := unix.Listxattr(procPath(fd), nil)
 	if err != nil || n == 0 {
 		return nil
@@ -94,7 +106,7 @@ func userXattrs(fd int) []xattr {
 	}
 	var out []xattr
 	for name := range strings.SplitSeq(string(buf[:n]), "\x00") {
-		if !strings.HasPrefix(name, "user.") {
+		if !Carried(name) {
 			continue
 		}
 		if v, err := getXattr(fd, name); err == nil {
@@ -118,7 +130,7 @@ func getXattr(fd int, name string) ([]byte, error) {
 func xattrsOf(m map[string]string) []xattr {
 	var out []xattr
 	for k, v := range m {
-		if strings.HasPrefix(k, "user.") {
+		if Carried(k) {
 			out = append(out, xattr{[]byte(k), []byte(v)})
 		}
 	}

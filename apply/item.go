@@ -44,7 +44,10 @@ type Want struct {
 	Size   int64
 	Target string            // of a symbolic link
 	Mtime  int64             // nanoseconds since 1970; 0 = leave
-	Xattrs map[string]string // the user.* attributes, all of them
+	Xattrs map[string]string // the attributes that are Carried, all of them
+	// NoACL says that the file has no access list because it was taken away. Without
+	// it, a file that replaces another keeps the other's, as it keeps its owner.
+	NoACL bool
 	// Open returns the contents of a regular file. nil means that they are those
 	// of the base and only metadata changes, or, for a file that is new, that it
 	// is empty. A reader that is a Sparse too is asked for its holes.

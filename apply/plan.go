@@ -34,6 +34,7 @@ type op struct {
 	Mtime  int64   `json:"mtime,omitempty"`
 	Target []byte  `json:"target,omitempty"`
 	Xattrs []xattr `json:"xattrs,omitempty"`
+	NoACL  bool    `json:"no_acl,omitempty"`
 
 	TempDir []byte `json:"tempdir,omitempty"` // directory that stays where it is
 	Temp    string `json:"temp,omitempty"`    // temporary name in it

@@ -13,7 +13,7 @@ import (
 func newOp(v verb, it *Item, now string, old *fact) *op {
 	w := &it.Want
 	return &op{Verb: v, Source: it.Source, Path: []byte(it.Path), Now: []byte(now), Old: old, Mode: w.Mode &^ 0o7000,
-		Mtime: w.Mtime, Target: []byte(w.Target), Xattrs: xattrsOf(w.Xattrs), item: it}
+		Mtime: w.Mtime, Target: []byte(w.Target), Xattrs: xattrsOf(w.Xattrs), NoACL: w.NoACL, item: it}
 }
 
 // create adds the ops that make the item where nothing is left.

@@ -264,6 +264,9 @@ func present(it *tree.Item) apply.Fingerprint {
 	}
 }
 
+// accessACL holds a file's access control list (acl(5)).
+const accessACL = "system.posix_acl_access"
+
 func want(it *apply.Item, f *tree.Item) error {
 	at := f.Stat.Attr
 	it.Want = apply.Want{Mode: at.Mode, Size: int64(at.Size), Mtime: int64(at.Mtime)}
@@ -280,13 +283,15 @@ func want(it *apply.Item, f *tree.Item) error {
 		return fmt.Errorf("read attributes of %s: %w", f.Path, err)
 	}
 	for name, v := range x {
-		if strings.HasPrefix(name, "user.") {
+		if apply.Carried(name) {
 			if it.Want.Xattrs == nil {
 				it.Want.Xattrs = map[string]string{}
 			}
 			it.Want.Xattrs[name] = v
 		}
 	}
+	_, listed := x[accessACL]
+	it.Want.NoACL = !listed && f.Lower().Ino != 0
 	if isRegular(at.Mode) {
 		it.Want.Open = func() (io.ReadCloser, error) { return f.Open(), nil }
 	}

@@ -190,3 +190,33 @@ func trustedHidden(t *testing.T, dir string) {
 	equal(t, "root's list", list(caller{"root", 0, 0, nil}), "[trusted.t user.u]")
 	equal(t, "user's list", list(caller{"user", userID, userID, nil}), "[user.u]")
 }
+
+// TestApplyACL carries lists that were set in a mount to the source and back.
+func TestApplyACL(t *testing.T) {
+	e := harness.New(t)
+	lower := e.Dir + "/lower"
+	check(t, os.Mkdir(lower, 0o755))
+	put(t, lower+"/f", "text")
+	put(t, lower+"/g", "text")
+	list := aclValue(aclOf(6, 4, 4, 4, ace{2, 6, 1234}))
+	if err := unix.Setxattr(lower+"/g", accessName, list, 0); err != nil {
+		t.Skipf("no access lists on the host: %v", err)
+	}
+	w := e.NewWorkspace("w", lower)
+	check(t, unix.Setxattr(w.Mount+"/f", accessName, list, 0))
+	check(t, unix.Removexattr(w.Mount+"/g", accessName))
+	check(t, os.Mkdir(w.Mount+"/d", 0o755))
+	check(t, unix.Setxattr(w.Mount+"/d", defaultName, list, 0))
+	w.MustIn("apply", "--yes")
+	has := func(when, path, name string, want bool) {
+		t.Helper()
+		n, err := unix.Getxattr(lower+path, name, make([]byte, 200))
+		if got := err == nil && n == len(list); got != want {
+			t.Errorf("%s: %s of %s: %d, %v", when, name, path, n, err)
+		}
+	}
+	has("applied", "/f", accessName, true)
+	has("applied", "/g", accessName, false)
+	has("applied", "/d", defaultName, true)
+	equal(t, "mode", stat(t, lower+"/f").Mode&0o777, 0o644)
+}
