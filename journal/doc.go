@@ -24,6 +24,9 @@
 //   - What Append has acknowledged survives the death of the process; what Sync
 //     has covered survives the loss of power.
 //   - A failed Append or Put has changed nothing.
+//   - A value that two States share (State.Clone) is never changed: whichever
+//     is to change it puts a copy in its place first. A State that was not
+//     cloned yet shares nothing.
 //   - A file is never repaired by guessing. Open cuts off what a crash can
 //     leave at the end of the log; everything else that is wrong is a
 //     *CorruptError.
@@ -70,6 +73,12 @@
 // record is a point that can be returned to exactly, a write is all or nothing
 // across a crash, copy-up of a file of any size copies nothing, and versions
 // share what they have in common.
+//
+// A clone of the state copies the maps of nodes, of directories and of contents
+// and shares what these hold. Persistent maps, which would copy nothing, cost
+// each look-up more than a Go map does, and every request pays for look-ups;
+// a clone of 100,000 changed files takes some 20 ms, and is made for a status,
+// a diff, an undo.
 //
 // The state is loaded whole when a journal is opened, so that no look-up can
 // fail later: 100,000 changed files take a tenth of a second and 40 MB. What
