@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winkfs/winkfs/fs/lower"
 	"github.com/winkfs/winkfs/journal"
 )
 
@@ -73,7 +74,7 @@ type differ struct {
 	foreign    bool // equal node numbers mean nothing
 	nodes      bool // other node numbers are a difference
 	changed    []Changed
-	gone, came []Item
+	gone, came []*Item
 }
 
 // both compares what the same path leads to in both views. apart says that its
@@ -185,8 +186,8 @@ func (d *differ) candidates(ia, ib Item) ([]string, error) {
 }
 
 // all adds an item and everything below it.
-func (d *differ) all(it Item, v *View, list *[]Item) error {
-	*list = append(*list, it)
+func (d *differ) all(it Item, v *View, list *[]*Item) error {
+	*list = append(*list, &it)
 	if !it.IsDir() {
 		return nil
 	}
@@ -212,40 +213,53 @@ func (d *differ) all(it Item, v *View, list *[]Item) error {
 // pair joins what is gone with what came: by path if the same path leads to
 // another file of the same type, else by node, which is a rename.
 func (d *differ) pair() []Changed {
-	byPath := make(map[string]int, len(d.came))
-	byNode := make(map[journal.NodeID]int, len(d.came))
-	for i, it := range d.came {
-		byPath[it.Path] = i
-		byNode[it.ID()] = i
-	}
-	used := make([]bool, len(d.came))
-	var out []Changed
-	rest := d.gone[:0:0]
-	for _, old := range d.gone {
-		i, ok := byPath[old.Path]
-		if !ok || d.came[i].f.mode != old.f.mode {
-			rest = append(rest, old)
-			continue
-		}
-		used[i] = true
-		if same, err := equal(old, d.came[i]); err != nil || !same || d.nodes {
-			out = append(out, Changed{&old, &d.came[i]})
+	out := make([]Changed, 0, len(d.gone)+len(d.came))
+	used := make(map[*Item]bool, min(len(d.gone), len(d.came)))
+	rest := d.pairByPath(&out, used)
+	byNode := make(map[journal.NodeID]*Item)
+	if len(rest) > 0 && !d.foreign {
+		for _, it := range d.came {
+			byNode[it.ID()] = it
 		}
 	}
 	for _, old := range rest {
-		if i, ok := byNode[old.ID()]; ok && !used[i] && !d.foreign {
-			used[i] = true
-			out = append(out, Changed{&old, &d.came[i]})
+		if it := byNode[old.ID()]; it != nil && !used[it] {
+			used[it] = true
+			out = append(out, Changed{old, it})
 			continue
 		}
-		out = append(out, Changed{Old: &old})
+		out = append(out, Changed{Old: old})
 	}
-	for i := range d.came {
-		if !used[i] {
-			out = append(out, Changed{New: &d.came[i]})
+	for _, it := range d.came {
+		if !used[it] {
+			out = append(out, Changed{New: it})
 		}
 	}
 	return out
+}
+
+// pairByPath returns what is gone from paths at which nothing came, or something
+// of another type.
+func (d *differ) pairByPath(out *[]Changed, used map[*Item]bool) (rest []*Item) {
+	if len(d.gone) == 0 {
+		return nil
+	}
+	byPath := make(map[string]*Item, len(d.came))
+	for _, it := range d.came {
+		byPath[it.Path] = it
+	}
+	for _, old := range d.gone {
+		it := byPath[old.Path]
+		if it == nil || it.f.mode != old.f.mode {
+			rest = append(rest, old)
+			continue
+		}
+		used[it] = true
+		if same, err := equal(*old, *it); err != nil || !same || d.nodes {
+			*out = append(*out, Changed{old, it})
+		}
+	}
+	return rest
 }
 
 // equal reports whether two items of the same type are alike in all that a
@@ -256,6 +270,9 @@ func equal(a, b Item) (bool, error) {
 	}
 	x, y := a.Stat.Attr, b.Stat.Attr
 	if x.Mode != y.Mode || !sameID(x.UID, y.UID) || !sameID(x.GID, y.GID) {
+		return false, nil
+	}
+	if a.f.mode == unix.S_IFREG && x.Size != y.Size {
 		return false, nil
 	}
 	xa, err := a.Xattrs()
@@ -278,6 +295,24 @@ func equal(a, b Item) (bool, error) {
 // sameID compares owners; one that is not known is no difference.
 func sameID(a, b uint32) bool { return a == b || a == NoID || b == NoID }
 
+// samePlaces reports whether both files have all their bytes from the same
+// places of the lower and of the journal, which are equal then.
+func samePlaces(a, b Item) bool {
+	if a.v.store != b.v.store {
+		return false
+	}
+	x := a.v.l.planRange(&a.f, 0, a.Stat.Attr.Size)
+	y := b.v.l.planRange(&b.f, 0, b.Stat.Attr.Size)
+	return slices.Equal(x, y) && (!slices.ContainsFunc(x, isLower) || sameLower(a.f.low, b.f.low))
+}
+
+func isLower(e journal.Extent) bool { return e.Kind == journal.ExtentLower }
+
+// sameLower reports whether both are the same file of the lower.
+func sameLower(a, b lower.File) bool {
+	return a.Dir != nil && b.Dir != nil && a.Ino == b.Ino && a.Btime == b.Btime && a.Kept == b.Kept && a.Same(b)
+}
+
 func sameTarget(a, b Item) (bool, error) {
 	ta, err := a.Readlink()
 	if err != nil {
@@ -287,9 +322,11 @@ func sameTarget(a, b Item) (bool, error) {
 	return ta == tb, err
 }
 
+// sameBytes compares two files of the same size. Bytes that both have from the
+// same place are not read.
 func sameBytes(a, b Item) (bool, error) {
-	if a.Stat.Attr.Size != b.Stat.Attr.Size {
-		return false, nil
+	if samePlaces(a, b) {
+		return true, nil
 	}
 	ra, rb := a.Open(), b.Open()
 	n := min(a.Stat.Attr.Size+1, 64<<10)

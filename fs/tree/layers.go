@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -18,6 +19,36 @@ type layers struct {
 	low     *lower.FS
 	sources []Source
 	alias   map[reused]journal.NodeID
+	last    *lastDir // of a View, else nil
+}
+
+// lastDir is the lower directory that was located last. A comparison asks once
+// for each file in it, and gets the same one, whose descriptor is open by then.
+// The live tree does without, since its directories follow the host's moves.
+// Safe for concurrent use.
+type lastDir struct{ at atomic.Pointer[locatedDir] }
+
+type locatedDir struct {
+	source uint32
+	path   string
+	dir    *lower.Dir
+}
+
+// place returns the directory that holds a path of a source and the path's last
+// name, as lower.FS.Locate does.
+func (l *layers) place(source uint32, path string) (dir *lower.Dir, name string) {
+	if l.last == nil {
+		return l.low.Locate(source, path)
+	}
+	above, name := splitPath(path)
+	if d := l.last.at.Load(); d != nil && d.source == source && d.path == above {
+		return d.dir, name
+	}
+	dir, name = l.low.Locate(source, path)
+	if dir != nil {
+		l.last.at.Store(&locatedDir{source, above, dir})
+	}
+	return dir, name
 }
 
 // reused names a lower file whose number is held by the state of another: one
@@ -128,7 +159,7 @@ func (l *layers) locate(f *found) {
 	if o.Source == 0 {
 		return
 	}
-	dir, name := l.low.Locate(o.Source, o.Path)
+	dir, name := l.place(o.Source, o.Path)
 	if dir == nil {
 		return
 	}

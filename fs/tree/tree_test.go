@@ -574,3 +574,51 @@ func TestTmpfileInDeletedDirectory(t *testing.T) {
 		}
 	}
 }
+
+// unreadable is a store whose data can't be read.
+type unreadable struct{}
+
+func (unreadable) ReadAt(journal.Loc, []byte) error {
+	return errors.New("read of bytes that need not be read")
+}
+
+// A comparison reads no bytes that both sides have from the same place, be it
+// the lower or the journal.
+func TestChangesReadNoSharedBytes(t *testing.T) {
+	files := []string{"low", "part", "own"}
+	g := newRig(t, map[string]string{"low": "lower", "part": "lower, too"})
+	g.write("own", "upper")
+	_, err := g.t.Write(g.r, g.id("part"), []byte("U"), 0) // the rest is the lower's
+	g.must(err)
+	view := func() *View { return NewView(g.t.clone(), g.t.lower, g.t.sources, unreadable{}) }
+	then := view()
+	for _, name := range files {
+		for _, mode := range []uint32{0o600, 0o644} { // the same mode in the end
+			_, err := g.t.Setattr(g.r, g.id(name), SetAttr{Mask: SetMode, Mode: mode})
+			g.must(err)
+		}
+	}
+	now := view()
+	list, err := Changes(then, now)
+	g.must(err)
+	if len(list) > 0 {
+		t.Errorf("%d files differ", len(list))
+	}
+	for _, name := range files {
+		a, errA := then.Find(name)
+		b, errB := now.Find(name)
+		g.must(errors.Join(errA, errB))
+		if a.f.up == b.f.up || !samePlaces(a, b) {
+			t.Errorf("%s: the bytes are compared", name)
+		}
+	}
+	g.must(os.Rename(filepath.Join(g.lowerDir, "low"), filepath.Join(g.lowerDir, "moved")))
+	g.must(os.WriteFile(filepath.Join(g.lowerDir, "low"), []byte("other"), 0o644))
+	base, err := g.t.Base()
+	g.must(err)
+	a, errA := base.Find("low")
+	b, errB := now.Find("low")
+	if errors.Join(errA, errB) == nil && samePlaces(a, b) {
+		t.Error("a replaced file of the lower counts as the same")
+	}
+}

@@ -31,7 +31,9 @@ type Item struct {
 
 // NewView returns the view of a state. The state is the view's from then on.
 func NewView(s *journal.State, low *lower.FS, sources []Source, store dataReader) *View {
-	return &View{l: newLayers(s, low, sources), store: store}
+	v := &View{l: newLayers(s, low, sources), store: store}
+	v.l.last = &lastDir{}
+	return v
 }
 
 // Snapshot returns the view of the tree as it is.
