@@ -1,37 +1,17 @@
 package journal
 
-import (
-	"cmp"
-	"maps"
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Invert returns the changes that take the state after the records back to the
 // state before them: for each key the value before its first change. recs are
 // in ascending order and have no gaps that matter to the keys they change.
 // What ends as it began is left out.
 func Invert(recs []*Record) []Change {
-	sp := spansOf(recs)
-	var out []Change
-	for _, id := range slices.Sorted(maps.Keys(sp.nodes)) {
-		cs := sp.nodes[id]
-		last, first := cs[len(cs)-1].After, cs[0].Before
-		if !sameNode(last, first) {
-			out = append(out, Change{Node: &NodeChange{ID: id, Before: last, After: first}})
-		}
+	var v Inverter
+	for _, r := range recs {
+		v.Add(r)
 	}
-	for _, k := range sp.entryKeys() {
-		cs := sp.entries[k]
-		last, first := cs[len(cs)-1].After, cs[0].Before
-		if last != first {
-			out = append(out, Change{Entry: &EntryChange{Parent: k.parent, Name: k.name, Before: last, After: first}})
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(sp.contents)) {
-		out = append(out, newContentSpan(sp.contents[id]).invert(id)...)
-	}
-	return out
+	return v.Changes()
 }
 
 // spans are the changes of some records by key, in order.
@@ -73,11 +53,7 @@ func (sp *spans) add(c *Change, r *Record) {
 	}
 }
 
-func (sp *spans) entryKeys() []entryKey {
-	return slices.SortedFunc(maps.Keys(sp.entries), func(a, b entryKey) int {
-		return cmp.Or(cmp.Compare(a.parent, b.parent), strings.Compare(a.name, b.name))
-	})
-}
+func (sp *spans) entryKeys() []entryKey { return sortedKeys(sp.entries) }
 
 func sameNode(a, b *Node) bool {
 	if a == nil || b == nil {
@@ -87,23 +63,43 @@ func sameNode(a, b *Node) bool {
 }
 
 // contentSpan is what a sequence of content changes did to one file: the bytes
-// before and after over the ranges touched.
+// before and after over the ranges touched. The zero value is none.
 type contentSpan struct {
-	changes       []*ContentChange
-	touched       *Content // ExtentZero where a change was
-	before, after *Content
+	touched       Content // ExtentZero where a change was
+	before, after Content
 }
 
 func newContentSpan(cs []*ContentChange) *contentSpan {
-	s := &contentSpan{changes: cs, touched: &Content{}, before: &Content{}, after: &Content{}}
+	s := &contentSpan{}
 	for _, c := range cs {
-		s.touched.Splice(c.Off, c.Len, []Extent{{Off: c.Off, Len: c.Len, Kind: ExtentZero}})
-		s.after.Splice(c.Off, c.Len, c.After)
-	}
-	for _, c := range slices.Backward(cs) {
-		s.before.Splice(c.Off, c.Len, c.Before)
+		s.add(c)
 	}
 	return s
+}
+
+// add takes in the next change.
+func (s *contentSpan) add(c *ContentChange) {
+	for _, r := range s.untouched(c.Off, c.Len) {
+		s.before.Splice(r.Off, r.Len, cutExtents(c.Before, r.Off, r.End()))
+	}
+	s.touched.Splice(c.Off, c.Len, []Extent{{Off: c.Off, Len: c.Len, Kind: ExtentZero}})
+	s.after.Splice(c.Off, c.Len, c.After)
+}
+
+// untouched returns the parts of a range that no change was in yet.
+func (s *contentSpan) untouched(off, n uint64) []Extent {
+	var out []Extent
+	pos, end := off, off+min(n, maxOffset-off+1)
+	for _, r := range s.touched.Range(off, n) {
+		if r.Off > pos {
+			out = append(out, Extent{Off: pos, Len: r.Off - pos})
+		}
+		pos = r.End()
+	}
+	if pos < end {
+		out = append(out, Extent{Off: pos, Len: end - pos})
+	}
+	return out
 }
 
 // ranges returns the ranges touched, in order.

@@ -179,7 +179,7 @@ func (u *undo) checkParents() {
 func (u *undo) allContents() {
 	for _, id := range slices.Sorted(maps.Keys(u.sp.contents)) {
 		s := newContentSpan(u.sp.contents[id])
-		if bad, ok := s.alternates(); ok {
+		if bad, ok := alternates(u.sp.contents[id]); ok {
 			u.conflict(Conflict{Node: id, Off: bad.Off, Len: bad.Len, Reason: reasonWithin})
 			continue
 		}
@@ -199,9 +199,9 @@ func (u *undo) allContents() {
 }
 
 // alternates returns a range that others changed between two of the changes.
-func (s *contentSpan) alternates() (Extent, bool) {
+func alternates(cs []*ContentChange) (Extent, bool) {
 	touched, now := &Content{}, &Content{}
-	for _, c := range s.changes {
+	for _, c := range cs {
 		for _, r := range touched.Range(c.Off, c.Len) {
 			if !slices.Equal(now.Range(r.Off, r.Len), cutExtents(c.Before, r.Off, r.End())) {
 				return r, true

@@ -83,10 +83,8 @@ func (w *Workspace) cloneRecord(p journal.ForkPoint, at string) (*journal.Record
 		return nil, err
 	}
 	rec.Note.Point = min(max(point, floor), p.Seq)
-	recs, err := w.records(rec.Note.Point+1, p.Seq)
-	if err != nil {
-		return nil, err
-	}
-	rec.Changes = journal.Invert(recs)
-	return rec, nil
+	var inverse journal.Inverter
+	err = w.store.AddTo(&inverse, rec.Note.Point+1, p.Seq)
+	rec.Changes = inverse.Changes()
+	return rec, err
 }

@@ -150,14 +150,3 @@ func (w *Workspace) flush() {
 		}
 	}
 }
-
-// withChanges counts the records that changed something.
-func withChanges(recs []*journal.Record) int {
-	n := 0
-	for _, r := range recs {
-		if len(r.Changes) > 0 {
-			n++
-		}
-	}
-	return n
-}

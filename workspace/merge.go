@@ -428,20 +428,14 @@ func (f *forkStore) readNote(parent string, snapshot bool) error {
 // at returns the fork's state at one of its own records.
 func (f *forkStore) at(seq journal.Seq) (*journal.State, error) {
 	s := f.state.Clone()
-	var recs []*journal.Record
-	if seq < f.store.Head() {
-		err := f.store.Records(seq+1, f.store.Head(), func(r *journal.Record) error {
-			recs = append(recs, r)
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	if err := tree.Revive(s, f.store, tree.NodesOf(recs)); err != nil {
+	var inverse journal.Inverter
+	if err := f.store.AddTo(&inverse, seq+1, f.store.Head()); err != nil {
 		return nil, err
 	}
-	changes := journal.Invert(recs)
+	if err := tree.Revive(s, f.store, inverse.Nodes()); err != nil {
+		return nil, err
+	}
+	changes := inverse.Changes()
 	for i := range changes {
 		s.ApplyChange(&changes[i])
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/winkfs/winkfs/fs/tree"
 	"github.com/winkfs/winkfs/journal"
@@ -53,20 +52,20 @@ func (w *Workspace) revertAll(op journal.Op, point journal.Seq, res *HistoryResu
 	if point > head {
 		return Fail(CodeNothing, "return to %d: the last record is %d", point, head)
 	}
-	then, err := w.tree.At(point)
-	if err != nil {
+	var inverse journal.Inverter
+	if err := w.store.AddTo(&inverse, point+1, head); err != nil {
 		return err
 	}
-	recs, err := w.records(point+1, head)
-	if err != nil {
+	rec := &journal.Record{Op: op, Actor: w.person(), Note: &journal.Note{Point: point}, Changes: inverse.Changes()}
+	c := &change{head: head, rec: rec, needs: inverse.Nodes(), before: now}
+	var err error
+	if c.after, err = w.tree.Changed(now, c.needs, rec.Changes, point); err != nil {
 		return err
 	}
-	res.Undone = withChanges(recs)
-	rec := &journal.Record{Op: op, Actor: w.person(), Note: &journal.Note{Point: point}, Changes: journal.Invert(recs)}
-	c := &change{head: head, rec: rec, needs: tree.NodesOf(recs), before: now, after: then}
-	if c.changed, err = tree.Changes(now, then); err != nil {
+	if c.changed, err = tree.Changes(now, c.after); err != nil {
 		return fmt.Errorf("compare: %w", err)
 	}
+	res.Undone = inverse.Changed()
 	c.again = func(s *journal.State) error {
 		since, err := w.records(head+1, s.Seq)
 		if err != nil {
@@ -75,7 +74,10 @@ func (w *Workspace) revertAll(op journal.Op, point journal.Seq, res *HistoryResu
 		if buries(since) {
 			return errMoved
 		}
-		rec.Changes = journal.Invert(append(slices.Clone(recs), since...))
+		for _, r := range since {
+			inverse.Add(r)
+		}
+		rec.Changes = inverse.Changes()
 		return nil
 	}
 	return w.make(c, res)

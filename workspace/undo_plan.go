@@ -120,18 +120,30 @@ func (u *undoPlan) untouched(failed *error) func(journal.NodeID) bool {
 }
 
 // alone reports whether nothing else was changed since the first of the
-// records.
+// records. Only what lies between them and behind them is read.
 func (u *undoPlan) alone() (bool, error) {
-	err := u.w.store.Records(u.recs[0].Seq, u.head, func(r *journal.Record) error {
-		if len(r.Changes) > 0 && !u.isOurs(r.Seq) {
-			return errFound
+	for i, r := range u.recs {
+		next := u.head + 1
+		if i+1 < len(u.recs) {
+			next = u.recs[i+1].Seq
 		}
-		return nil
-	})
-	if errors.Is(err, errFound) {
-		return false, nil
+		if r.Seq+1 == next {
+			continue
+		}
+		err := u.w.store.Records(r.Seq+1, next-1, func(r *journal.Record) error {
+			if len(r.Changes) > 0 {
+				return errFound
+			}
+			return nil
+		})
+		if errors.Is(err, errFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
 	}
-	return err == nil, err
+	return true, nil
 }
 
 // contentConflicts returns the files whose bytes are in conflict.

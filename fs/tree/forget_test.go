@@ -287,3 +287,12 @@ func TestUndoneFileStillOpen(t *testing.T) {
 	}
 	g.forgetAll()
 }
+
+// collect returns the records of a range.
+func collect(store *journal.Store, from, to journal.Seq) (recs []*journal.Record, err error) {
+	err = store.Records(from, to, func(r *journal.Record) error {
+		recs = append(recs, r)
+		return nil
+	})
+	return recs, err
+}

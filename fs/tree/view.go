@@ -72,37 +72,40 @@ func (t *Tree) At(point journal.Seq) (*View, error) {
 }
 
 // StateAt returns the upper state at a point, which is the caller's. It costs
-// a copy of the state and the reading of what was recorded since.
+// a clone of the state and the reading of what was recorded since, of which what
+// differs is kept in memory.
 func (t *Tree) StateAt(point journal.Seq) (*journal.State, error) {
 	s := t.clone()
 	if point > s.Seq {
 		return nil, fmt.Errorf("point %d lies behind the last record %d", point, s.Seq)
 	}
-	recs, err := collect(t.store, point+1, s.Seq)
-	if err != nil {
+	var v journal.Inverter
+	if err := t.store.AddTo(&v, point+1, s.Seq); err != nil {
 		return nil, err
 	}
-	if err := Revive(s, t.store, NodesOf(recs)); err != nil {
+	return s, t.change(s, v.Nodes(), v.Changes(), point)
+}
+
+// Changed returns the view that changes make of another of the tree's, at the
+// point that it is of then. ids are the nodes that the changes are about.
+func (t *Tree) Changed(v *View, ids []journal.NodeID, changes []journal.Change, point journal.Seq) (*View, error) {
+	s := v.l.state.Clone()
+	if err := t.change(s, ids, changes, point); err != nil {
 		return nil, err
 	}
-	changes := journal.Invert(recs)
+	return NewView(s, t.lower, t.sources, t.store), nil
+}
+
+// change applies changes to a state.
+func (t *Tree) change(s *journal.State, ids []journal.NodeID, changes []journal.Change, point journal.Seq) error {
+	if err := Revive(s, t.store, ids); err != nil {
+		return err
+	}
 	for i := range changes {
 		s.ApplyChange(&changes[i])
 	}
 	s.Seq = point
-	return s, nil
-}
-
-func collect(store *journal.Store, from, to journal.Seq) ([]*journal.Record, error) {
-	var recs []*journal.Record
-	if from > to {
-		return nil, nil
-	}
-	err := store.Records(from, to, func(r *journal.Record) error {
-		recs = append(recs, r)
-		return nil
-	})
-	return recs, err
+	return nil
 }
 
 // Seq returns the point that the view shows.
