@@ -22,18 +22,28 @@ func (w *Workspace) drift(ctx context.Context, changed []tree.Changed) ([]Confli
 		return out, errors.New("an apply or an undo is under way")
 	}
 	defer w.admin.Unlock()
+	found, err := w.driftOf(ctx, w.unsure(changed))
+	if err != nil || len(found) == 0 {
+		return out, err
+	}
+	return w.driftOf(ctx, changed)
+}
+
+// driftOf asks apply about some changes.
+// Preconditions: w.admin is held.
+func (w *Workspace) driftOf(ctx context.Context, changed []tree.Changed) ([]Conflict, error) {
 	p := &applyPlan{w: w, changed: changed}
 	if err := p.items(); err != nil {
-		return out, err
+		return []Conflict{}, err
 	}
 	roots, done, err := w.openRoots()
 	if err != nil {
-		return out, err
+		return []Conflict{}, err
 	}
 	defer done()
 	res, err := apply.Run(ctx, p.list, w.applyOptions(roots, true))
 	if !errors.Is(err, apply.ErrConflict) || res == nil {
-		return out, err
+		return []Conflict{}, err
 	}
 	return p.conflicts(res), nil
 }
