@@ -24,11 +24,11 @@ const applyDir = "apply"
 func (w *Workspace) Apply(ctx context.Context, req *ApplyRequest) (*ApplyResult, error) {
 	w.admin.Lock()
 	defer w.admin.Unlock()
-	changed, err := w.changed()
+	now, changed, err := w.compared()
 	if err != nil {
 		return nil, err
 	}
-	p := &applyPlan{w: w, changed: newPathSet(req.Paths).only(changed)}
+	p := &applyPlan{w: w, now: now, changed: newPathSet(req.Paths).only(changed)}
 	if err := p.items(); err != nil {
 		return nil, err
 	}
@@ -101,7 +101,8 @@ func (w *Workspace) recoverApply() error {
 // applyPlan converts changes to what apply takes, and its result back.
 type applyPlan struct {
 	w       *Workspace
-	changed []tree.Changed
+	now     *tree.View
+	changed []tree.Changed // from the base to now
 	list    []apply.Item
 	paths   map[hostPath]string // workspace path of each item
 	gone    map[hostPath][]apply.Fingerprint
@@ -118,7 +119,7 @@ type hostPath struct {
 // removal of one path and the making of another.
 func (p *applyPlan) items() error {
 	p.paths = map[hostPath]string{}
-	now := p.w.tree.Snapshot()
+	now := p.now
 	p.gone = goneOrigins(now)
 	for _, c := range p.changed {
 		moved := c.Old != nil && c.New != nil && c.Old.Path != c.New.Path

@@ -4,6 +4,15 @@ import (
 	"fmt"
 )
 
+// Degraded lists what works worse than it could in the mount, and why.
+func (w *Workspace) Degraded() []string {
+	m, err := w.mount()
+	if err != nil {
+		return nil
+	}
+	return w.degraded(m)
+}
+
 // degraded lists what works worse than it could, and why.
 func (w *Workspace) degraded(m *mounted) []string {
 	out := append([]string{}, m.Degraded()...)

@@ -13,7 +13,7 @@ import (
 // workspace first touched them. What counts is what apply refuses, since a
 // dry run of it is asked: identity, type, mode, size and times as they were
 // recorded at copy-up, unless the host has come to what the workspace wants.
-func (w *Workspace) drift(ctx context.Context, changed []tree.Changed) ([]Conflict, error) {
+func (w *Workspace) drift(ctx context.Context, now *tree.View, changed []tree.Changed) ([]Conflict, error) {
 	out := []Conflict{}
 	if len(changed) == 0 {
 		return out, nil
@@ -22,17 +22,17 @@ func (w *Workspace) drift(ctx context.Context, changed []tree.Changed) ([]Confli
 		return out, errors.New("an apply or an undo is under way")
 	}
 	defer w.admin.Unlock()
-	found, err := w.driftOf(ctx, w.unsure(changed))
+	found, err := w.driftOf(ctx, now, w.unsure(now, changed))
 	if err != nil || len(found) == 0 {
 		return out, err
 	}
-	return w.driftOf(ctx, changed)
+	return w.driftOf(ctx, now, changed)
 }
 
 // driftOf asks apply about some changes.
 // Preconditions: w.admin is held.
-func (w *Workspace) driftOf(ctx context.Context, changed []tree.Changed) ([]Conflict, error) {
-	p := &applyPlan{w: w, changed: changed}
+func (w *Workspace) driftOf(ctx context.Context, now *tree.View, changed []tree.Changed) ([]Conflict, error) {
+	p := &applyPlan{w: w, now: now, changed: changed}
 	if err := p.items(); err != nil {
 		return []Conflict{}, err
 	}
@@ -49,9 +49,9 @@ func (w *Workspace) driftOf(ctx context.Context, changed []tree.Changed) ([]Conf
 }
 
 // addDrift puts the drift into the status, or says why it is not known.
-func (w *Workspace) addDrift(ctx context.Context, st *Status, changed []tree.Changed) {
+func (w *Workspace) addDrift(ctx context.Context, st *Status, now *tree.View, changed []tree.Changed) {
 	var err error
-	if st.Drift, err = w.drift(ctx, changed); err != nil {
+	if st.Drift, err = w.drift(ctx, now, changed); err != nil {
 		st.Degraded = append(st.Degraded, fmt.Sprintf("which changed files the host has changed too is not known: %v", err))
 	}
 }

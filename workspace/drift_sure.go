@@ -14,8 +14,8 @@ import (
 //
 // If apply finds no conflict among these there is none among all. If it does,
 // it must be asked about all: what it says of one may depend on others.
-func (w *Workspace) unsure(changed []tree.Changed) []tree.Changed {
-	s := newSureness(w, changed)
+func (w *Workspace) unsure(now *tree.View, changed []tree.Changed) []tree.Changed {
+	s := newSureness(w, now, changed)
 	out := slices.DeleteFunc(slices.Clone(changed), s.sure)
 	deletes := func(c tree.Changed) bool { return c.New == nil || c.Old != nil && c.Old.Path != c.New.Path }
 	if slices.ContainsFunc(out, deletes) {
@@ -34,8 +34,8 @@ type sureness struct {
 	looked map[string]bool // other directories of which apply is asked about a new file
 }
 
-func newSureness(w *Workspace, changed []tree.Changed) *sureness {
-	s := &sureness{w: w, now: w.tree.Snapshot(), left: map[string]bool{}, made: map[string]bool{}, looked: map[string]bool{}}
+func newSureness(w *Workspace, now *tree.View, changed []tree.Changed) *sureness {
+	s := &sureness{w: w, now: now, left: map[string]bool{}, made: map[string]bool{}, looked: map[string]bool{}}
 	s.gone = goneOrigins(s.now)
 	for _, c := range changed {
 		switch {

@@ -22,17 +22,17 @@ func TestDriftOfUnsureIsDriftOfAll(t *testing.T) {
 	for seed := range uint64(80) {
 		t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {
 			d := newDriftCase(t, seed)
-			changed, err := d.w.changed()
+			now, changed, err := d.w.compared()
 			d.must(err)
-			all, err := d.w.driftOf(context.Background(), changed)
+			all, err := d.w.driftOf(context.Background(), now, changed)
 			d.must(err)
-			unsure := d.w.unsure(changed)
-			some, err := d.w.driftOf(context.Background(), unsure)
+			unsure := d.w.unsure(now, changed)
+			some, err := d.w.driftOf(context.Background(), now, unsure)
 			d.must(err)
 			if len(all) > 0 && len(some) == 0 {
 				t.Errorf("drift of all: %v; none of the unsure", all)
 			}
-			if got, err := d.w.drift(context.Background(), changed); err != nil || !slices.Equal(got, all) {
+			if got, err := d.w.drift(context.Background(), now, changed); err != nil || !slices.Equal(got, all) {
 				t.Errorf("status says %v (%v), apply %v", got, err, all)
 			}
 			if len(all) > 0 {

@@ -11,7 +11,7 @@ import (
 
 // Status returns the workspace's status.
 func (w *Workspace) Status(ctx context.Context) (*Status, error) {
-	changed, err := w.changed()
+	now, changed, err := w.compared()
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (w *Workspace) Status(ctx context.Context) (*Status, error) {
 		st.Mounted, st.PID = true, unix.Getpid()
 		st.Degraded = w.degraded(m)
 	}
-	w.addDrift(ctx, st, changed)
+	w.addDrift(ctx, st, now, changed)
 	return st, nil
 }
 
@@ -56,11 +56,20 @@ func countChanges(changed []tree.Changed) (n ChangeCounts) {
 
 // changed returns what the workspace changed against its base.
 func (w *Workspace) changed() ([]tree.Changed, error) {
+	_, changed, err := w.compared()
+	return changed, err
+}
+
+// compared returns the workspace as it is, and what it changed against its
+// base.
+func (w *Workspace) compared() (now *tree.View, changed []tree.Changed, err error) {
 	base, err := w.tree.Base()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return tree.Changes(base, w.tree.Snapshot())
+	now = w.tree.Snapshot()
+	changed, err = tree.Changes(base, now)
+	return now, changed, err
 }
 
 // effects sorts changes by kind, for people and for results.

@@ -78,9 +78,12 @@ func (e *env) serve(ctx context.Context, d daemonSpec, f *os.File) error {
 		return e.servePast(ctx, d, log, f)
 	}
 	ws, srv, err := e.startServing(d, log)
-	tellReady(f, err)
 	if err != nil {
+		tellReady(f, err)
 		return err
+	}
+	if f != nil {
+		tellReady(f, nil, ws.Degraded()...)
 	}
 	log.Info("mounted", "id", d.entry.ID, "mountpoint", d.mountpoint, "pid", os.Getpid())
 	select {

@@ -94,10 +94,11 @@ func runMount(ctx context.Context, e *env, o mountOptions, args []string) error 
 		noSuid: o.noSuid, noDev: o.noDev, noExec: o.noExec,
 		noWalk: o.mount8, overlay: o.upper != "", fill: o.upper != "" && fresh,
 	}
+	var msg *ready
 	if o.foreground {
 		err = e.serve(ctx, d, nil)
 	} else {
-		err = e.spawn(ctx, d)
+		msg, err = e.spawn(ctx, d)
 	}
 	if err != nil && fresh {
 		_ = workspace.Remove(entry)
@@ -105,7 +106,7 @@ func runMount(ctx context.Context, e *env, o mountOptions, args []string) error 
 	if err != nil || o.foreground || o.mount8 {
 		return err
 	}
-	return e.mountedNote(ctx, entry)
+	return e.mountedNote(ctx, entry, mountpoint, msg.Degraded)
 }
 
 // shown is how a workspace is called towards people: by its name, else its id.
@@ -116,22 +117,18 @@ func shown(entry *workspace.Entry) string {
 	return entry.ID
 }
 
-func (e *env) mountedNote(ctx context.Context, entry *workspace.Entry) error {
-	return e.withWorkspace(ctx, entry.ID, workspace.ReadOnly, func(ops workspace.Operations) error {
-		st, err := ops.Status(ctx)
-		if err != nil {
-			return err
-		}
-		if e.globals.json {
-			return e.emit(st)
-		}
-		fmt.Fprintln(e.stdout, st.ID)
-		e.note("mounted at %s", printable(st.Mountpoint))
-		for _, d := range st.Degraded {
-			e.note("degraded: %s", printable(d))
-		}
-		return nil
-	})
+// mountedNote tells of a new mount. Only for JSON, which is the status, is the
+// workspace compared with its base.
+func (e *env) mountedNote(ctx context.Context, entry *workspace.Entry, mountpoint string, degraded []string) error {
+	if e.globals.json {
+		return runStatus(ctx, e, entry.ID)
+	}
+	fmt.Fprintln(e.stdout, entry.ID)
+	e.note("mounted at %s", printable(mountpoint))
+	for _, d := range degraded {
+		e.note("degraded: %s", printable(d))
+	}
+	return nil
 }
 
 // places splits the positional arguments.

@@ -40,7 +40,7 @@ func runMountAt(ctx context.Context, e *env, o mountOptions, args []string) erro
 	if o.foreground {
 		return e.serve(ctx, d, nil)
 	}
-	if err := e.spawn(ctx, d); err != nil {
+	if _, err := e.spawn(ctx, d); err != nil {
 		return err
 	}
 	if e.globals.json {

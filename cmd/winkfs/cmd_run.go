@@ -124,10 +124,10 @@ func (e *env) spawnForRun(ctx context.Context, entry *workspace.Entry) error {
 	}
 	d.private = os.Geteuid() == 0 || workspace.CanOpenFuse()
 	d.userNS = d.private && os.Geteuid() != 0
-	err := e.spawn(ctx, d)
+	_, err := e.spawn(ctx, d)
 	if err != nil && d.userNS && workspace.HasFusermount() {
 		d.private, d.userNS = false, false
-		return e.spawn(ctx, d)
+		_, err = e.spawn(ctx, d)
 	}
 	return err
 }

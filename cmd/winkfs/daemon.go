@@ -43,7 +43,8 @@ type daemonSpec struct {
 
 // ready is the one message that a daemon sends its parent.
 type ready struct {
-	Error *workspace.Error `json:"error,omitempty"`
+	Error    *workspace.Error `json:"error,omitempty"`
+	Degraded []string         `json:"degraded,omitempty"` // as in the status
 }
 
 func (d *daemonSpec) args(root string) []string {
@@ -65,15 +66,15 @@ func (d *daemonSpec) args(root string) []string {
 
 // spawn starts the workspace's daemon as a process of its own session and
 // waits until the mount is usable.
-func (e *env) spawn(ctx context.Context, d daemonSpec) error {
+func (e *env) spawn(ctx context.Context, d daemonSpec) (*ready, error) {
 	log, err := openLog(d.entry.Dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer log.Close()
 	r, w, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("make pipe: %w", err)
+		return nil, fmt.Errorf("make pipe: %w", err)
 	}
 	defer r.Close()
 	cmd := &osexec.Cmd{
@@ -81,20 +82,21 @@ func (e *env) spawn(ctx context.Context, d daemonSpec) error {
 		Stdout: log, Stderr: log, ExtraFiles: []*os.File{w}, SysProcAttr: d.attributes(),
 	}
 	if err := keepToOurselves(); err != nil {
-		return err
+		return nil, err
 	}
 	err = cmd.Start()
 	w.Close()
 	if err != nil {
-		return d.startError(err)
+		return nil, d.startError(err)
 	}
 	defer context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(unix.SIGTERM) })()
-	if err := awaitReady(r); err != nil {
+	msg, err := awaitReady(r)
+	if err != nil {
 		_ = cmd.Process.Signal(unix.SIGTERM)
 		_ = cmd.Wait()
-		return d.silence(err, ctx)
+		return nil, d.silence(err, ctx)
 	}
-	return cmd.Process.Release()
+	return msg, cmd.Process.Release()
 }
 
 // logTo makes the daemon write to the log by another path than spawn opened it.
@@ -158,19 +160,19 @@ var errSilent = errors.New("the daemon ended without a word")
 
 // awaitReady reads the daemon's message. The end of the pipe without one means
 // that the daemon died.
-func awaitReady(r io.Reader) error {
+func awaitReady(r io.Reader) (*ready, error) {
 	b, err := io.ReadAll(r)
 	if err != nil {
-		return fmt.Errorf("wait for daemon: %w", err)
+		return nil, fmt.Errorf("wait for daemon: %w", err)
 	}
 	var msg ready
 	if err := json.Unmarshal(b, &msg); err != nil {
-		return errSilent
+		return nil, errSilent
 	}
 	if msg.Error != nil {
-		return msg.Error
+		return nil, msg.Error
 	}
-	return nil
+	return &msg, nil
 }
 
 // silence adds the tail of the log to the error of a daemon that died.
@@ -190,11 +192,11 @@ func (d *daemonSpec) silence(err error, ctx context.Context) error {
 
 // tellReady sends the message and closes the descriptor, which the parent
 // waits for.
-func tellReady(f *os.File, err error) {
+func tellReady(f *os.File, err error, degraded ...string) {
 	if f == nil {
 		return
 	}
-	var msg ready
+	msg := ready{Degraded: degraded}
 	if err != nil {
 		msg.Error = workspace.AsError(err)
 	}
