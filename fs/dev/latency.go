@@ -3,6 +3,7 @@ package dev
 import (
 	"encoding/binary"
 	"os"
+	"runtime"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +23,9 @@ const (
 	// at all: its sleep is a call of the hypervisor, which takes far longer
 	// than a request and says nothing of it.
 	lightSleep, noSleep int32 = 2, 0
+	// maxAwake is the most CPUs that are kept from sleeping altogether: the
+	// demand is on all of them, and each that is idle spins.
+	maxAwake = 8
 
 	// hotRequests within one look of the watchdog are a stream of requests:
 	// 8,000 a second, each of which somebody waits for.
@@ -55,6 +59,9 @@ func openLatency() *latency {
 		return l
 	case "haltpoll":
 		l.demand = noSleep
+		if runtime.NumCPU() > maxAwake {
+			return l
+		}
 	}
 	fd, err := unix.Open(latencyDevice, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
