@@ -36,6 +36,7 @@ func Revert(then, now *View, changed []Changed) ([]journal.Change, error) {
 	if err := r.check(now); err != nil {
 		return nil, err
 	}
+	r.unpin(now)
 	return r.changes(), nil
 }
 
@@ -198,6 +199,53 @@ func (r *reverter) holds(now *View, k entryKey, id journal.NodeID) bool {
 	defer now.mu.Unlock()
 	now.l.attach(&f)
 	return f.id == id
+}
+
+// unpin frees the directories that were only held in place for what is reverted
+// below them: they follow the lower again, also when the host removes them.
+func (r *reverter) unpin(now *View) {
+	at := make(map[journal.NodeID]entryKey) // where the held directories lie
+	left := make(map[journal.NodeID]int)    // how many names something is said of in each, afterwards
+	for parent, entries := range r.now.Entries {
+		for name, e := range entries {
+			if e.Kind == journal.EntryNode && r.pinned(e.Node) {
+				at[e.Node] = entryKey{parent, name}
+			}
+			left[parent] += said(e)
+		}
+	}
+	for _, k := range r.order {
+		left[k.parent] += said(r.entries[k]) - said(r.now.Entries[k.parent][k.name])
+	}
+	for i := 0; i < len(r.order); i++ { // grows by those above
+		id := r.order[i].parent
+		k, ok := at[id]
+		if !ok || left[id] > 0 || !r.holds(now, k, id) {
+			continue
+		}
+		delete(at, id)
+		left[k.parent]--
+		r.node(id, nil)
+		r.order = append(r.order, k)
+		r.entries[k] = journal.Entry{}
+	}
+}
+
+func said(e journal.Entry) int {
+	if e.Kind == journal.EntryNone {
+		return 0
+	}
+	return 1
+}
+
+// pinned reports whether a node is a directory that is held in place and nothing
+// else, and was not then.
+func (r *reverter) pinned(id journal.NodeID) bool {
+	up := r.now.Nodes[id]
+	if _, reverted := r.nodes[id]; reverted || up == nil || r.then.Nodes[id] != nil {
+		return false
+	}
+	return up.Attr.Mode&unix.S_IFMT == unix.S_IFDIR && !up.Own && !up.Opaque
 }
 
 // check refuses entries in directories that are not there: neither now nor
