@@ -74,6 +74,7 @@ func runDaemon(ctx context.Context, e *env, o daemonOptions) error {
 // it isn't.
 func (e *env) serve(ctx context.Context, d daemonSpec, f *os.File) error {
 	log := slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: logLevel(e.getenv("WINKFS_LOG"))}))
+	go tendHeap(ctx)
 	if d.at != "" {
 		return e.servePast(ctx, d, log, f)
 	}
