@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -400,6 +401,42 @@ func TestCollectTwice(t *testing.T) {
 	mustClose(t, s)
 	verifyClean(t, s.dir)
 	sameFiles(t, "reopened", mustOpen(t, s.dir, Options{}).State(), h.st)
+}
+
+// Who reads while a collection takes another database into use gets the record,
+// or is told that it was trimmed.
+func TestReadBesideCollection(t *testing.T) {
+	var s *Store
+	var readers sync.WaitGroup
+	collecting := false
+	read := func(seq Seq) {
+		got := Seq(0)
+		err := s.Records(seq, seq, func(r *Record) error {
+			got = r.Seq
+			return nil
+		})
+		if err != nil && !errors.Is(err, ErrTrimmed) || err == nil && got != seq {
+			t.Errorf("record %d: got %d, %v", seq, got, err)
+		}
+	}
+	_, s, _ = longJournal(t, Options{Inject: func(kind string, _ int) *Fault {
+		if kind == KindRename && collecting {
+			for seq := s.First(); seq <= s.Head(); seq += 5 {
+				readers.Go(func() { read(seq) })
+			}
+			time.Sleep(20 * time.Millisecond) // for them to come to where they wait
+		}
+		return nil
+	}})
+	collecting = true
+	collect(t, s, GCOptions{Retention: Retention{Records: 1}})
+	collecting = false
+	readers.Wait()
+	if s.First()%markEvery == 1 {
+		t.Fatalf("history begins at record %d, which has a mark", s.First())
+	}
+	mustClose(t, s)
+	verifyClean(t, s.dir)
 }
 
 // What only an open descriptor leads to stays while it is open.

@@ -110,15 +110,11 @@ func blockStart(seq Seq) Seq { return (seq-1)/markEvery*markEvery + 1 }
 // walk reads those records from..to, which must exist, that are wanted; nil
 // means all.
 func (s *Store) walk(from, to Seq, wanted func(Seq) bool, fn func(*Record) error) error {
-	m, err := s.startOf(from)
+	w, err := s.walkFrom(from)
 	if err != nil {
 		return fmt.Errorf("read records: %w", err)
 	}
-	w := walker{s: s, seq: m.seq, pos: int64(m.loc.Pos)}
 	defer w.close()
-	if err := w.enter(s.files.get(m.loc.File), m.loc.File); err != nil {
-		return fmt.Errorf("read records: %w", err)
-	}
 	for w.seq <= to {
 		r, err := w.next(w.seq >= from && (wanted == nil || wanted(w.seq)))
 		if err != nil {
@@ -132,6 +128,31 @@ func (s *Store) walk(from, to Seq, wanted func(Seq) bool, fn func(*Record) error
 		}
 	}
 	return nil
+}
+
+// walkFrom returns a walker that is at a record at or before from. A collection
+// that meanwhile takes another database and other files into use makes it look
+// again, or fail with a *TrimmedError.
+func (s *Store) walkFrom(from Seq) (*walker, error) {
+	for {
+		oldest := s.oldest()
+		m, err := s.startOf(from)
+		if err == nil {
+			w := &walker{s: s, seq: m.seq, pos: int64(m.loc.Pos)}
+			if err = w.enter(s.files.get(m.loc.File), m.loc.File); err == nil {
+				return w, nil
+			}
+		}
+		s.dbMu.RLock() // an exchange under way ends first
+		now := s.oldest()
+		s.dbMu.RUnlock()
+		switch {
+		case now == oldest:
+			return nil, err
+		case from < now:
+			return nil, &TrimmedError{Seq: from, First: now}
+		}
+	}
 }
 
 // startOf returns the position of a record at or before from: the marked one,
