@@ -200,6 +200,9 @@ func (s *Store) noteFiles(b *builder) error {
 			if err != nil {
 				return fmt.Errorf("look at pack: %w", err)
 			}
+			if size == 0 {
+				continue // its birth was cut short; who opens the journal drops it
+			}
 			if err := putPack(t, d.num, size); err != nil {
 				return err
 			}

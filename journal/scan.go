@@ -108,7 +108,7 @@ func (s *logScan) file(d *dataFile, last bool) error {
 		return fmt.Errorf("open log: %w", err)
 	}
 	defer f.Close()
-	s.header(f, d)
+	s.header(f, d, last)
 	lr := newLogReader(f, d.num, &s.id, d.found)
 	for pos := int64(headerSize); pos < lr.limit; {
 		next, err := s.at(lr, d, pos, last)
@@ -121,8 +121,11 @@ func (s *logScan) file(d *dataFile, last bool) error {
 }
 
 // header checks that a segment is the one that follows.
-func (s *logScan) header(f *os.File, d *dataFile) {
+func (s *logScan) header(f *os.File, d *dataFile, last bool) {
 	h, err := patientHeader(f, d, magicLog, s.id)
+	if err != nil && last && s.known && d.first == s.seq+1 && unborn(f) {
+		return
+	}
 	if err != nil {
 		s.wrong(d, 0, "%v", err)
 		s.known = false
@@ -140,6 +143,13 @@ func (s *logScan) header(f *os.File, d *dataFile) {
 		s.first = h.first
 	}
 	s.seq, s.hash, s.known = h.first-1, h.prev, true
+}
+
+// unborn reports whether a file holds nothing at all: the death of the process
+// cut its birth short, and the next to open the journal drops it.
+func unborn(f *os.File) bool {
+	fi, err := f.Stat()
+	return err == nil && fi.Size() == 0
 }
 
 // patientHeader reads a header that a running daemon may be just writing.

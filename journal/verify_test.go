@@ -332,3 +332,36 @@ func TestRebuildCutsTail(t *testing.T) {
 		})
 	}
 }
+
+// A segment or pack of which a kill left nothing but the name is no damage, at
+// the end; anywhere else it is.
+func TestVerifyPassesUnbornFiles(t *testing.T) {
+	dir, h := makeJournal(t, 300)
+	files := &fileTable{dir: dir}
+	if _, err := files.load(); err != nil {
+		t.Fatal(err)
+	}
+	num := files.reserve()
+	writeFile(t, filepath.Join(dir, logName(h.st.Seq+1, num)), nil)
+	writeFile(t, filepath.Join(dir, packName(num+1)), nil)
+	verifyClean(t, dir)
+	rebuilt := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(rebuilt, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Rebuild(rebuilt, Options{}); err != nil {
+		t.Errorf("rebuild: %v", err)
+	}
+	s, err := Open(rebuilt, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameState(t, "rebuilt", s.State(), h.st)
+	mustClose(t, s)
+	verifyClean(t, rebuilt)
+
+	writeFile(t, filepath.Join(dir, logName(h.st.Seq+2, num+2)), nil)
+	if r := mustVerify(t, dir); len(r.Problems) == 0 {
+		t.Error("two segments that hold nothing pass")
+	}
+}
