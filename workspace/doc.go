@@ -45,6 +45,10 @@
 // the same records, so that a busy command can't keep an undo off. Files that
 // it takes away go as an unlink lets them go: who has one open goes on.
 //
+// A change of history asks the rules for every path that it touches before it
+// is made, as a process that did the same would be asked, and is refused as a
+// whole: a clone may be under narrower rules than the work that it inherited.
+//
 // Undoing a set of records that is not the newest is refused rather than
 // guessed: a name that others set since, or a file that they removed, is a
 // conflict even if the result would look right, since a later undo of theirs
