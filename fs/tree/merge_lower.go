@@ -41,6 +41,38 @@ func (g *merger) pinned(f *found) *journal.Node {
 	return n
 }
 
+// giveBack takes ours' state of a lower node away, but for what holds its name
+// in place: an entry must not lead to a node that nothing is known of.
+func (g *merger) giveBack(id journal.NodeID, o *journal.Node) error {
+	if !g.named(id) {
+		g.after[id] = nil
+		return nil
+	}
+	if o == nil || !o.Own {
+		return nil
+	}
+	f, ok := g.anyFound(id)
+	if !ok {
+		return ErrNotExist
+	}
+	g.after[id] = g.pinned(&f)
+	return nil
+}
+
+// named reports whether an entry of ours leads to a lower node in the end.
+func (g *merger) named(id journal.NodeID) bool {
+	for _, k := range g.keysOf(id) {
+		e, taken := g.taken[k]
+		if !taken {
+			e = g.o.Entries[k.parent][k.name]
+		}
+		if e.Kind == journal.EntryNode && e.Node == id {
+			return true
+		}
+	}
+	return false
+}
+
 // hold pins a lower node that gets a state, and the directories above it, where
 // ours says nothing of their names.
 func (g *merger) hold(id journal.NodeID) error {
@@ -70,6 +102,22 @@ func (g *merger) hold(id journal.NodeID) error {
 
 // shownAt returns a name under which ours shows a lower node.
 func (g *merger) shownAt(id journal.NodeID) (entryKey, bool, error) {
+	keys := g.keysOf(id)
+	for k, low := range g.lowers {
+		if low == id {
+			keys = append(keys[:len(keys):len(keys)], k)
+		}
+	}
+	for _, k := range keys {
+		if now, err := g.leads(g.o, k); err != nil || now == id {
+			return k, err == nil, err
+		}
+	}
+	return entryKey{}, false, nil
+}
+
+// keysOf returns the names that any of the states has for a lower node.
+func (g *merger) keysOf(id journal.NodeID) []entryKey {
 	if g.keys == nil {
 		g.keys = map[journal.NodeID][]entryKey{}
 		for _, s := range []*journal.State{g.b, g.t, g.o} {
@@ -82,16 +130,5 @@ func (g *merger) shownAt(id journal.NodeID) (entryKey, bool, error) {
 			}
 		}
 	}
-	keys := g.keys[id]
-	for k, low := range g.lowers {
-		if low == id {
-			keys = append(keys[:len(keys):len(keys)], k)
-		}
-	}
-	for _, k := range keys {
-		if now, err := g.leads(g.o, k); err != nil || now == id {
-			return k, err == nil, err
-		}
-	}
-	return entryKey{}, false, nil
+	return g.keys[id]
 }

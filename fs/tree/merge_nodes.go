@@ -64,7 +64,11 @@ func (g *merger) node(id journal.NodeID) error {
 		return nil
 	}
 	if journal.SameNode(o, b) && g.texts[id] == nil {
-		g.after[id] = t
+		if t != nil {
+			g.after[id] = t
+		} else if err := g.giveBack(id, o); err != nil {
+			return err
+		}
 		if g.contentChanged(&g.theirs, id) {
 			g.replaceContent(id)
 		}
