@@ -48,12 +48,6 @@ func (w *Workspace) Mount(o MountOptions) error {
 	if err != nil {
 		return mountError(o.Mountpoint, err)
 	}
-	if w.detached != nil {
-		go func() {
-			m.Wait()
-			w.detached.release()
-		}()
-	}
 	if w.watcher != nil {
 		w.watcher.Start(w.tree)
 	}

@@ -33,9 +33,8 @@ type OpenOptions struct {
 	Mode    OpenMode
 	Logger  *slog.Logger      // nil = silent
 	OnWrite func(kind string) // called before each write to the state directory, for crash tests
-	// Detach leaves the mount that the state directory lies on free as soon as
-	// the workspace is unmounted, though not all is written down yet. It is done
-	// where the process may.
+	// Detach leaves the mount that the state directory lies on free, also while
+	// not all is written down yet. It is done where the process may.
 	Detach bool
 }
 

@@ -35,8 +35,8 @@ type daemonSpec struct {
 	noSuid, noDev, noExec bool
 	noWalk                bool // see workspace.MountOptions
 	// overlay says that the state root was named as overlayfs's upper directory:
-	// the file system that it lies on is free once this is unmounted. fill takes
-	// over what it held before.
+	// the mount that it lies on stays free, as with overlayfs. fill takes over what
+	// it held before.
 	overlay, fill bool
 	spawned       bool // by spawn, so that the log is a file of the state directory
 }

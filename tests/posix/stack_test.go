@@ -166,7 +166,7 @@ func TestStackOnItsOwnFileSystems(t *testing.T) {
 	s := newStack(t, 1, false)
 	low, up := s.lowers[0], s.upper
 	s.upper += "/0/u"
-	for range 5 {
+	for range 3 {
 		for _, dir := range []string{low, up} {
 			harness.Output(t, "mount", "-t", "tmpfs", "layer", dir)
 		}
@@ -184,9 +184,6 @@ func TestStackOnItsOwnFileSystems(t *testing.T) {
 		for i := range 10 {
 			writeInto(t, fmt.Sprint(s.mnt, "/a/direct_sym", i), 0, "shark")
 			check(t, os.Rename(fmt.Sprint(s.mnt, "/a/dir", i), fmt.Sprint(s.mnt, "/a/no_dir", i)))
-		}
-		if err := unix.Unmount(up, 0); err != unix.EBUSY {
-			t.Errorf("unmount the upper's file system below the mount: %v", err)
 		}
 		harness.Output(t, "umount", s.mnt)
 		harness.Output(t, "umount", low)
@@ -241,14 +238,14 @@ func TestUmountDuringWalk(t *testing.T) {
 	harness.RequireRoot(t)
 	e := harness.New(t)
 	lower := e.Dir + "/lower"
-	for i := range 1500 {
+	for i := range 600 {
 		d := fmt.Sprintf("%s/%d/%d", lower, i%30, i)
 		check(t, os.MkdirAll(d, 0o755))
 		put(t, d+"/f", "")
 	}
 	w := e.NewWorkspace("w", lower)
 	pid := w.Status().PID
-	for range 3 {
+	for range 2 {
 		if err := unix.Unmount(w.Mount, 0); err != nil {
 			t.Fatalf("right after mounting: %v", err)
 		}

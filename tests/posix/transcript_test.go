@@ -154,7 +154,7 @@ func stickyTypes(r *recorder) {
 		for _, kind := range r.kinds() {
 			for _, owner := range owners {
 				what := fmt.Sprint(kind, " of ", owner, " in directory of ", dirOwner)
-				for _, over := range append([]string{"none"}, r.kinds()...) {
+				for _, over := range slices.Compact([]string{"none", kind, "dir"}) {
 					for _, overOwner := range owners {
 						r.make(kind, from+"/a", owner)
 						if over != "none" {
