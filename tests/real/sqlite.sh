@@ -34,8 +34,9 @@ export -f run_script
 export src REAL_TIMEOUT
 
 run_sqlite() {
-	local dir=$1 results=$2 out=$2.out
-	rm -rf "$out"; mkdir -p "$out"
+	# Some scripts have as many cases as a path has room: both are equally long.
+	local dir=$1/$(printf '%*s' $((150 - ${#1})) '' | tr ' ' d) results=$2 out=$2.out
+	rm -rf "$out"; mkdir -p "$out" "$dir"
 	chmod 777 "$out"
 	scripts | xargs -P "$jobs" -I{} bash -c 'run_script "$@" >"$2/$3.results"' _ "$dir" "$out" {}
 	cat "$out"/*.results >"$results"
