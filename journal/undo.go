@@ -144,7 +144,7 @@ func (u *undo) pins(name string, e Entry, r *Record) bool {
 		}
 	}
 	n := u.st.Nodes[e.Node]
-	return e.Kind == EntryNode && e.Node < CreatedBit && n != nil && n.Attr.Nlink > 0 && path.Base(n.Origin.Path) == name
+	return e.Kind == EntryNode && e.Node < CreatedBit && n != nil && (!n.Own || n.Attr.Nlink > 0) && path.Base(n.Origin.Path) == name
 }
 
 // dropPins takes out entries that only hold a copied-up node in its place, if

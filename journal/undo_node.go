@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
@@ -52,6 +53,7 @@ func (u *undo) allNodes() {
 
 func (u *undo) node(id NodeID, cs []*NodeChange) {
 	first, last, now := cs[0].Before, cs[len(cs)-1].After, u.st.Nodes[id]
+	cs = u.levelled(id, cs)
 	if first == nil && last == nil && gapless(cs) {
 		if now != nil {
 			u.conflict(Conflict{Node: id, Reason: reasonSince})
@@ -61,9 +63,11 @@ func (u *undo) node(id NodeID, cs []*NodeChange) {
 	switch {
 	case nilWithin(cs):
 		u.nodeWhole(id, cs, now)
+	case owned(cs[len(cs)-1].Before) && isPlace(last):
+		u.nodeRemoved(id, cs, now)
 	case !owned(first) && owned(last) && last.Origin.Source != 0:
 		u.copyUp(id, cs, now)
-	case owned(first) && now != nil && !now.Own && now.Origin.Source != 0:
+	case owned(first) && last != nil && isPlace(now):
 		return // an earlier undo gave it back to the lower
 	case first == nil:
 		u.nodeMade(id, cs, now)
@@ -110,6 +114,33 @@ func (u *undo) nodeWhole(id NodeID, cs []*NodeChange, now *Node) {
 	if !sameNode(now, first) {
 		u.set(id, first)
 	}
+}
+
+// isPlace reports whether a state only says where a lower node is.
+func isPlace(n *Node) bool { return n != nil && !n.Own && n.Origin.Source != 0 }
+
+// levelled returns the changes with the lower's attributes for a place without
+// any where others gave the node attributes, or took them, between two changes:
+// only so is known what they changed.
+func (u *undo) levelled(id NodeID, cs []*NodeChange) []*NodeChange {
+	out := slices.Clone(cs)
+	for i := range out[1:] {
+		a, b := out[i], out[i+1]
+		switch {
+		case isPlace(a.After) && owned(b.Before):
+			out[i] = u.replaced(a, a.Before, cmp.Or(u.lower(id, b.Before), a.After))
+		case owned(a.After) && isPlace(b.Before):
+			out[i+1] = u.replaced(b, cmp.Or(u.lower(id, a.After), b.Before), b.After)
+		}
+	}
+	return out
+}
+
+// replaced returns a change of the same record with other values.
+func (u *undo) replaced(c *NodeChange, before, after *Node) *NodeChange {
+	r := &NodeChange{ID: c.ID, Before: before, After: after}
+	u.sp.recs[r] = u.sp.recs[c]
+	return r
 }
 
 // owned reports whether a state has attributes of its own.
@@ -229,12 +260,13 @@ func lowerNode(n *Node) *Node {
 	return l
 }
 
-// nodeRemoved brings a removed node back. A lower node is not gone without
-// upper state: then what others have set since stays.
+// nodeRemoved brings a removed node, or the attributes that one had, back. A
+// lower node is not gone without upper state: then what others have set since
+// stays.
 func (u *undo) nodeRemoved(id NodeID, cs []*NodeChange, now *Node) {
 	i := len(cs) - 1
-	if now == nil {
-		u.nodeFields(id, cs[:i], cs[i].Before, nil)
+	if now == nil || isPlace(now) {
+		u.nodeFields(id, cs[:i], cs[i].Before, now)
 		return
 	}
 	var low *Node
