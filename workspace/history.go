@@ -12,19 +12,58 @@ import (
 // worked out, which then starts again.
 var errMoved = errors.New("the workspace changed meanwhile")
 
-// commitTries is how often a change of history is worked out afresh because a
-// busy workspace went on in a way that can't be made up for in the last moment.
-const commitTries = 10
+// How often a change of history is worked out afresh because a busy workspace
+// went on in a way that can't be made up for in the last moment: beside its
+// writers, and then while they are held still.
+const (
+	freeTries  = 3
+	stillTries = 10
+)
 
-// attempt calls fn until it doesn't fail with errMoved.
-func attempt(fn func() error) error {
-	var err error
-	for range commitTries {
-		if err = fn(); !errors.Is(err, errMoved) {
+// insist calls try until it doesn't fail with errMoved.
+func (w *Workspace) insist(try func() error) error {
+	if err := repeat(freeTries, try); !errors.Is(err, errMoved) {
+		return err
+	}
+	err := w.tree.Still(func() error { return repeat(stillTries, try) })
+	if errors.Is(err, errMoved) {
+		return Wrap(CodeFailure, err, "change history").Hinted("something writes to the workspace all the time; stop it and try again")
+	}
+	return err
+}
+
+func repeat(times int, try func() error) (err error) {
+	for range times {
+		if err = try(); !errors.Is(err, errMoved) {
 			return err
 		}
 	}
-	return Wrap(CodeFailure, err, "change history").Hinted("something writes to the workspace all the time; stop it and try again")
+	return err
+}
+
+// attempt makes the change of history that work works out, again if the
+// workspace went on meanwhile, and shows it.
+func (w *Workspace) attempt(work func() (*change, *HistoryResult, error)) (*HistoryResult, error) {
+	var c *change
+	var res *HistoryResult
+	err := w.insist(func() (err error) {
+		if c, res, err = work(); err != nil {
+			c = nil
+			return err
+		}
+		if err = w.commit(c, res); err != nil && res.Seq == 0 {
+			w.tell(c, res)
+			c = nil
+		}
+		return err
+	})
+	if c != nil {
+		w.tell(c, res) // not while the tree is held still
+	}
+	if err != nil {
+		return nil, err
+	}
+	return res, nil
 }
 
 // floor is the lowest point that the workspace can return to: what comes
@@ -67,16 +106,9 @@ type change struct {
 	show  *replay // what commit prepared for tell
 }
 
-// make carries a change of history out, if the rules allow it, makes it durable
-// and shows it to those who watch the mount; a dry run only says what it would
-// do. It fails with errMoved when the workspace went on since.
-func (w *Workspace) make(c *change, res *HistoryResult) error {
-	err := w.commit(c, res)
-	w.tell(c, res)
-	return err
-}
-
-// commit is make without showing the change, which tell must follow with.
+// commit carries a change of history out, if the rules allow it, and makes it
+// durable; tell must follow. A dry run only says what it would do. It fails with
+// errMoved when the workspace went on since.
 func (w *Workspace) commit(c *change, res *HistoryResult) error {
 	if err := w.permit(c, res.DryRun); err != nil {
 		return err

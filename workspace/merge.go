@@ -31,20 +31,10 @@ func (w *Workspace) Merge(_ context.Context, req *MergeRequest) (*MergeResult, e
 	defer f.close()
 	d := &dataMover{from: f.store, to: w.store, shared: f.note.FirstFile, moved: map[storedRange]journal.Loc{}}
 	var m *merged
-	try := func() (err error) {
+	err = w.insist(func() (err error) {
 		m, err = w.merge(f, d, req.DryRun)
 		return err
-	}
-	for tries := 0; ; tries++ {
-		if tries < 2 {
-			err = try()
-		} else {
-			err = w.tree.Still(func() error { return attempt(try) })
-		}
-		if tries == 2 || !errors.Is(err, errMoved) {
-			break
-		}
-	}
+	})
 	if m != nil {
 		w.tell(m.change, m.history) // not while the tree is held still
 	}

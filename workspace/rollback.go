@@ -32,38 +32,36 @@ func (w *Workspace) returnTo(op journal.Op, point journal.Seq, paths []string, d
 		return nil, err
 	}
 	point = max(point, floor)
-	res := &HistoryResult{Point: uint64(point), DryRun: dryRun}
-	err = attempt(func() error {
+	return w.attempt(func() (c *change, res *HistoryResult, err error) {
+		res = &HistoryResult{Point: uint64(point), DryRun: dryRun}
 		if len(paths) > 0 || point == floor && w.store.First() > point+1 {
-			return w.revertPaths(op, point, newPathSet(paths), res)
+			c, err = w.revertPaths(op, point, newPathSet(paths), res)
+		} else {
+			c, err = w.revertAll(op, point, res)
 		}
-		return w.revertAll(op, point, res)
+		return c, res, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return res, nil
 }
 
-// revertAll appends the inverse of everything behind the point.
-func (w *Workspace) revertAll(op journal.Op, point journal.Seq, res *HistoryResult) error {
+// revertAll works out the inverse of everything behind the point.
+func (w *Workspace) revertAll(op journal.Op, point journal.Seq, res *HistoryResult) (*change, error) {
 	now := w.tree.Snapshot()
 	head := now.Seq()
 	if point > head {
-		return Fail(CodeNothing, "return to %d: the last record is %d", point, head)
+		return nil, Fail(CodeNothing, "return to %d: the last record is %d", point, head)
 	}
 	var inverse journal.Inverter
 	if err := w.store.AddTo(&inverse, point+1, head); err != nil {
-		return err
+		return nil, err
 	}
 	rec := &journal.Record{Op: op, Actor: w.person(), Note: &journal.Note{Point: point}, Changes: inverse.Changes()}
 	c := &change{head: head, rec: rec, needs: inverse.Nodes(), before: now}
 	var err error
 	if c.after, err = w.tree.Changed(now, c.needs, rec.Changes, point); err != nil {
-		return err
+		return nil, err
 	}
 	if c.changed, err = tree.Changes(now, c.after); err != nil {
-		return fmt.Errorf("compare: %w", err)
+		return nil, fmt.Errorf("compare: %w", err)
 	}
 	res.Undone = inverse.Changed()
 	c.again = func(s *journal.State) error {
@@ -80,7 +78,7 @@ func (w *Workspace) revertAll(op journal.Op, point journal.Seq, res *HistoryResu
 		rec.Changes = inverse.Changes()
 		return nil
 	}
-	return w.make(c, res)
+	return c, nil
 }
 
 // buries reports whether one of the records took a file's last name, so that its
@@ -107,48 +105,48 @@ func (w *Workspace) viewAt(point journal.Seq) (*tree.View, error) {
 }
 
 // revertPaths makes some paths, or with none all, as they were at the point.
-func (w *Workspace) revertPaths(op journal.Op, point journal.Seq, paths pathSet, res *HistoryResult) error {
+func (w *Workspace) revertPaths(op journal.Op, point journal.Seq, paths pathSet, res *HistoryResult) (*change, error) {
 	now := w.tree.Snapshot()
 	then, err := w.viewAt(point)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	all, err := tree.ChangesOfNodes(then, now)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	changed := paths.only(all)
 	if err := paths.moves(changed); err != nil {
-		return err
+		return nil, err
 	}
 	changes, err := tree.Revert(then, now, changed)
 	if errors.Is(err, tree.ErrNotExist) || errors.Is(err, tree.ErrOtherName) {
-		return Wrap(CodeConflict, err, "return to %d", point)
+		return nil, Wrap(CodeConflict, err, "return to %d", point)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	res.Undone = len(changed)
 	text, err := json.Marshal(map[string]any{"paths": paths})
 	if err != nil {
-		return fmt.Errorf("encode paths: %w", err)
+		return nil, fmt.Errorf("encode paths: %w", err)
 	}
 	rec := &journal.Record{Op: op, Actor: w.person(), Note: &journal.Note{Point: point, Text: string(text)}, Changes: changes}
 	needs := changedIDs(changed)
 	after, err := w.cloneState(needs)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if after.Seq != now.Seq() {
-		return errMoved
+		return nil, errMoved
 	}
 	for i := range changes {
 		after.ApplyChange(&changes[i])
 	}
-	return w.make(&change{
+	return &change{
 		head: now.Seq(), rec: rec, needs: needs, before: now, after: w.viewOf(after), changed: inverted(changed),
 		again: func(*journal.State) error { return errMoved },
-	}, res)
+	}, nil
 }
 
 // moves refuses to return one end of a move without the other.

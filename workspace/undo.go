@@ -16,59 +16,46 @@ func (w *Workspace) Undo(_ context.Context, req *UndoRequest) (*HistoryResult, e
 	}
 	w.admin.Lock()
 	defer w.admin.Unlock()
-	var res *HistoryResult
-	err = attempt(func() error {
+	return w.attempt(func() (*change, *HistoryResult, error) {
 		recs, err := w.toUndo(t, newPathSet(req.Paths), req.What)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		res = &HistoryResult{DryRun: req.DryRun}
-		return w.undo(journal.OpUndo, recs, seqsOf(recs), res)
+		return w.undo(journal.OpUndo, recs, seqsOf(recs), req.DryRun)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return res, nil
 }
 
 // Redo takes back the last undo, rollback or discard that still stands.
 func (w *Workspace) Redo(_ context.Context, req *RedoRequest) (*HistoryResult, error) {
 	w.admin.Lock()
 	defer w.admin.Unlock()
-	var res *HistoryResult
-	err := attempt(func() error {
+	return w.attempt(func() (*change, *HistoryResult, error) {
 		h, err := w.revertedRecords()
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		rec, err := h.newest()
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		if rec == nil {
-			return Fail(CodeNothing, "redo: there is no undo, rollback or discard to take back")
+			return nil, nil, Fail(CodeNothing, "redo: there is no undo, rollback or discard to take back")
 		}
-		res = &HistoryResult{DryRun: req.DryRun}
-		return w.undo(journal.OpRedo, []*journal.Record{rec}, []journal.Seq{rec.Seq}, res)
+		return w.undo(journal.OpRedo, []*journal.Record{rec}, []journal.Seq{rec.Seq}, req.DryRun)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return res, nil
 }
 
-// undo works out the inverse of the records against what came later, and
-// makes it.
-func (w *Workspace) undo(op journal.Op, recs []*journal.Record, undone []journal.Seq, res *HistoryResult) error {
+// undo works out the inverse of the records against what came later.
+func (w *Workspace) undo(op journal.Op, recs []*journal.Record, undone []journal.Seq, dryRun bool) (*change, *HistoryResult, error) {
 	u, err := w.planUndo(recs)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	rec := &journal.Record{Op: op, Actor: w.person(), Note: &journal.Note{Undone: undone}, Changes: u.changes, Data: u.data}
-	res.Undone, res.Merged = len(recs), u.paths
+	res := &HistoryResult{DryRun: dryRun, Undone: len(recs), Merged: u.paths}
 	before, err := w.tree.At(u.head)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	for i := range rec.Changes {
 		u.now.ApplyChange(&rec.Changes[i])
@@ -82,9 +69,9 @@ func (w *Workspace) undo(op journal.Op, recs []*journal.Record, undone []journal
 		return nil
 	}
 	if c.changed, err = tree.Changes(c.before, c.after); err != nil {
-		return fmt.Errorf("compare: %w", err)
+		return nil, nil, fmt.Errorf("compare: %w", err)
 	}
-	return w.make(c, res)
+	return c, res, nil
 }
 
 // cloneState returns the state as it is, with the nodes that were dropped from
