@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/winkfs/winkfs/tests/harness"
 )
 
 // fillDirs makes two directories for Fill.
@@ -126,9 +128,7 @@ func mustOpen(t *testing.T, dir string) int {
 }
 
 func TestFillWhiteouts(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can make whiteouts")
-	}
+	harness.RequireRoot(t) // whiteouts are devices
 	from, to := fillDirs(t)
 	write(t, to+"/d/gone/x", "lower")
 	write(t, to+"/gone", "lower")

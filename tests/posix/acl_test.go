@@ -200,7 +200,7 @@ func TestApplyACL(t *testing.T) {
 	put(t, lower+"/g", "text")
 	list := aclValue(aclOf(6, 4, 4, 4, ace{2, 6, 1234}))
 	if err := unix.Setxattr(lower+"/g", accessName, list, 0); err != nil {
-		t.Skipf("no access lists on the host: %v", err)
+		harness.Lacking(t, "access control lists on the host: %v", err)
 	}
 	w := e.NewWorkspace("w", lower)
 	check(t, unix.Setxattr(w.Mount+"/f", accessName, list, 0))
